@@ -1,0 +1,68 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]:
+    """Give a file that takes the place of `path` when the block ends well.
+
+    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
+    renamed. Whatever stops the block, the file that stood at `path` is still there, whole.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. Its folder must exist.
+    mode : str
+        ``'wb'`` for bytes, ``'w'`` for text in UTF-8.
+
+    Yields
+    ------
+    file
+        The temporary file, open in `mode`; it can be sought and read back if `mode` has ``'+'``.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or the disk is full. Nothing is left behind.
+    """
+    target = Path(path)
+    encoding = None if "b" in mode else "utf-8"
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(descriptor, mode, encoding=encoding) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(target.parent)
+
+
+def _permissions(target: Path) -> int:
+    """Permissions of the file that is replaced, or those that `open` would give a new one."""
+    try:
+        return target.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without this a power cut after the rename may bring the old file back.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

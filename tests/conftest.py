@@ -1,0 +1,47 @@
+"""What holds in every test: no settings or data of the user, and no process left behind."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settings_of_nobody(tmp_path_factory):
+    """Keep the settings, data and caches of whoever runs the tests out of them."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("FUEL_", "BRICKS_", "BLOCKS_"))]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+def _children() -> set[str]:
+    tasks = Path("/proc/self/task")
+    if not tasks.exists():
+        return set()
+    return {child for task in tasks.iterdir() for child in (task / "children").read_text().split()}
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_left_behind():
+    """Fail the module whose tests leave a child process running."""
+    before = _children()
+    yield
+    left = {pid: _command(pid) for pid in _children() - before}
+    left = {pid: command for pid, command in left.items() if command}
+    assert not left, f"processes left behind: {left}"

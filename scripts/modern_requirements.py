@@ -1,10 +1,11 @@
-"""Print what the modern stack needs: firebrick's and Aesara's requirements without Aesara's bounds."""
+"""Print the modern stack's requirements: firebrick's and Aesara's, without Aesara's bounds."""
 
 import re
 import sys
 from importlib import metadata
 
-# The first numpy that Aesara's bounds forbid, and the first jaxlib after those that compute wrong steps on the CPU.
+# The first numpy that Aesara's bounds forbid, and the first jaxlib after those that compute wrong
+# training steps on the CPU.
 MODERN = {"numpy": "numpy>=2", "scipy": "scipy", "jax": "jax>=0.8.3"}
 
 

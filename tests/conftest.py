@@ -15,8 +15,9 @@ def settings_of_nobody(tmp_path_factory):
     """Keep the settings, data and caches of whoever runs the tests out of them."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("FUEL_", "BRICKS_", "BLOCKS_"))]:
-            patch.delenv(name)
+        for name in list(os.environ):
+            if name.startswith(("FUEL_", "BRICKS_", "BLOCKS_")):
+                patch.delenv(name)
         patch.setenv("HOME", str(home))
         for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
             patch.delenv(name, raising=False)

@@ -1,0 +1,203 @@
+"""Bring up Aesara the way firebrick needs it, before its first import.
+
+Importing :mod:`bricks` runs :func:`set_up` once. It does three things:
+
+* gives ``AESARA_FLAGS`` defaults (``floatX=float32,cxx=,blas__ldflags=``) that a flag of the
+  user's own overrides: firebrick compiles with XLA, so no C compiler is wanted;
+* puts back the names that numpy 2 removed and Aesara 2.9 still uses, only where one is missing;
+* puts back the names that Theano had and Aesara dropped, so that scripts written with
+  ``tensor.sqr`` and its like go on working.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+__all__ = ["DEFAULT_FLAGS", "merge_flags", "set_up"]
+
+#: What Aesara is told unless the user's ``AESARA_FLAGS`` says otherwise.
+DEFAULT_FLAGS = {"floatX": "float32", "cxx": "", "blas__ldflags": ""}
+
+_RENAMED_IN_NUMPY = {
+    "float_": "float64",
+    "complex_": "complex128",
+    "unicode_": "str_",
+    "string_": "bytes_",
+    "bool8": "bool_",
+    "product": "prod",
+    "cumproduct": "cumprod",
+    "alltrue": "all",
+    "sometrue": "any",
+    "row_stack": "vstack",
+    "Inf": "inf",
+    "Infinity": "inf",
+    "infty": "inf",
+    "PINF": "inf",
+    "NaN": "nan",
+}
+
+
+class _Casts(dict):
+    """What ``numpy.cast`` was: a dtype gives the function that converts to it."""
+
+    def __missing__(self, dtype: Any) -> Callable:
+        return lambda value: numpy.asarray(value).astype(dtype)
+
+
+def merge_flags(flags: str) -> str:
+    """Add the defaults to a value of ``AESARA_FLAGS``.
+
+    Parameters
+    ----------
+    flags : str
+        What the user set, ``'name=value'`` joined by commas; may be empty.
+
+    Returns
+    -------
+    str
+        The same flags, preceded by each of :data:`DEFAULT_FLAGS` that they do not name.
+    """
+    named = {flag.partition("=")[0].strip() for flag in flags.split(",")}
+    defaults = [f"{name}={value}" for name, value in DEFAULT_FLAGS.items() if name not in named]
+    return ",".join([*defaults, flags] if flags else defaults)
+
+
+def _provide_silently(owner: ModuleType, name: str, value: Any) -> None:
+    """Set an attribute that a module has only through a ``__getattr__`` that warns at each use."""
+    vars(owner).setdefault(name, value)
+
+
+def _provide(owner: ModuleType, name: str, value: Any) -> None:
+    """Set an attribute of a module that lacks it, leaving one that exists alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not hasattr(owner, name):
+            setattr(owner, name, value)
+
+
+def _scalar_type_of(value: Any, default: Any = None) -> Any:
+    """Return the numpy scalar type of a dtype or object, as ``numpy.obj2sctype`` did."""
+    try:
+        return numpy.dtype(value).type
+    except TypeError:
+        return default
+
+
+def provide_numpy_names() -> None:
+    """Put the names that numpy 2 removed back into numpy, where they are missing."""
+    _provide(numpy, "obj2sctype", _scalar_type_of)
+    _provide(numpy, "sctype2char", lambda value: numpy.dtype(value).char)
+    _provide(numpy, "cast", _Casts())
+    _provide(numpy, "NINF", -numpy.inf)
+    for old, new in _RENAMED_IN_NUMPY.items():
+        _provide(numpy, old, getattr(numpy, new))
+    for name in ("ComplexWarning", "AxisError", "VisibleDeprecationWarning"):
+        _provide(numpy, name, getattr(numpy.exceptions, name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        numeric = import_module("numpy.core.numeric")
+        _provide_silently(numeric, "normalize_axis_tuple", numeric.normalize_axis_tuple)
+    if not hasattr(numpy.lib.stride_tricks, "_broadcast_shape"):
+        implementation = import_module("numpy.lib._stride_tricks_impl")
+        _provide(numpy.lib.stride_tricks, "_broadcast_shape", implementation._broadcast_shape)
+
+
+def _import_aesara() -> ModuleType:
+    """Import Aesara and the deprecated modules of it that firebrick uses, without their noise."""
+    blas_log = logging.getLogger("aesara.tensor.blas")
+    level = blas_log.level
+    # Without a C compiler Aesara warns of a slow BLAS that is never used.
+    blas_log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import aesara
+            import aesara.tensor.nnet
+            import aesara.tensor.nnet.basic
+            import aesara.tensor.signal.pool
+    finally:
+        blas_log.setLevel(level)
+    return aesara
+
+
+def provide_theano_names(aesara: ModuleType) -> None:
+    """Put the names that Theano had and Aesara dropped or deprecates into Aesara.
+
+    Parameters
+    ----------
+    aesara : module
+        The imported :mod:`aesara`.
+    """
+    from aesara.gradient import Lop, Rop, verify_grad
+    from aesara.graph.basic import Apply, clone_replace
+    from aesara.graph.op import Op
+    from aesara.tensor import special
+    from aesara.tensor import type as types
+    from aesara.tensor.shape import specify_broadcastable, unbroadcast
+    from aesara.tensor.sharedvar import TensorSharedVariable
+
+    tensor = aesara.tensor
+    _provide_silently(tensor, "sqr", tensor.square)
+    _provide_silently(tensor, "inv", tensor.reciprocal)
+    _provide_silently(tensor, "abs_", tensor.abs)
+    missing_in_tensor = {
+        "Lop": Lop,
+        "Rop": Rop,
+        "SharedVariable": TensorSharedVariable,
+        "addbroadcast": specify_broadcastable,
+        "discrete_dtypes": types.discrete_dtypes,
+        "float_dtypes": types.float_dtypes,
+        "integer_dtypes": types.integer_dtypes,
+        "log_softmax": special.log_softmax,
+        "softmax": special.softmax,
+        "unbroadcast": unbroadcast,
+        "verify_grad": verify_grad,
+    }
+    for name, value in missing_in_tensor.items():
+        _provide(tensor, name, value)
+    missing_in_aesara = {"Apply": Apply, "Op": Op, "clone": clone_replace, "dot": tensor.dot}
+    for name, value in missing_in_aesara.items():
+        _provide(aesara, name, value)
+
+
+def _tell_of_foreign_settings(aesara: ModuleType) -> None:
+    """Warn when the user imported Aesara first and its settings are not what firebrick needs."""
+    if aesara.config.floatX == "float64" and "floatX" not in os.environ.get("AESARA_FLAGS", ""):
+        warnings.warn(
+            "aesara was imported before bricks and so computes in float64, its own default. Import "
+            "bricks first, or set AESARA_FLAGS=floatX=float32 (or floatX=float64, if you mean it).",
+            stacklevel=2,
+        )
+
+
+def set_up() -> ModuleType:
+    """Set Aesara's flags, import it, and put back the names that are missing.
+
+    Returns
+    -------
+    module
+        The imported :mod:`aesara`.
+
+    Warns
+    -----
+    UserWarning
+        If Aesara had been imported before, with ``floatX=float64`` that nobody asked for.
+    """
+    provide_numpy_names()
+    came_first = "aesara" in sys.modules
+    if not came_first:
+        os.environ["AESARA_FLAGS"] = merge_flags(os.environ.get("AESARA_FLAGS", ""))
+    aesara = _import_aesara()
+    provide_theano_names(aesara)
+    if came_first:
+        _tell_of_foreign_settings(aesara)
+    return aesara

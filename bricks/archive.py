@@ -1,0 +1,438 @@
+"""The file of a checkpoint: arrays and bytes by name in one zip, written whole or not at all.
+
+The zip is stored, not compressed. An array called ``name`` is the member ``name.npy``, so that
+``numpy.load(path)[name]`` works for anyone who has numpy; other members are plain bytes. The
+last member, ``manifest.json``, holds what the writer wants to say about the file and the digest
+of every member, which is checked whenever a member is read: nothing of a damaged file is used.
+
+This module knows nothing of main loops; `bricks.serialization` says what goes into a checkpoint.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import IO, Any
+
+import numpy
+from numpy.lib import format as npy
+
+from fuel_data.utils.files import atomic_write
+from fuel_data.utils.names import nearest_name
+
+FORMAT_NAME = "firebrick archive"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+_DIGEST = "sha256"
+_PIECE = 1 << 20
+
+
+class DamagedArchive(ValueError):
+    """The file is an archive of ours, but truncated or changed."""
+
+
+class ForeignFile(ValueError):
+    """The file is something else than an archive that this version can read."""
+
+
+class ArchiveWriter:
+    """Write an archive member by member, in one pass.
+
+    Used as a context manager. The members go to a temporary file beside `path`, which takes the
+    place of `path` when the block ends well; whatever goes wrong, the old file is still there.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. Its folder must exist.
+    manifest : dict
+        Plain data for JSON, written under its own keys beside ``format`` and ``members``. It may
+        be changed until the block ends.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or the disk is full.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], manifest: dict[str, Any] | None = None):
+        self.path = os.fspath(path)
+        self.manifest = {} if manifest is None else manifest
+        self._members: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> "ArchiveWriter":
+        with ExitStack() as stack:
+            file = stack.enter_context(atomic_write(self.path))
+            self._zip = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_STORED))
+            self._digester = stack.enter_context(ThreadPoolExecutor(1))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._stack as stack:
+            if error is not None:
+                stack.__exit__(kind, error, traceback)
+                return
+            self._finish_digest()
+            manifest = {
+                "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
+                **self.manifest,
+                "members": self._members,
+            }
+            self._write(MANIFEST, [json.dumps(manifest, indent=1).encode()])
+
+    def add_array(self, name: str, array: numpy.ndarray) -> None:
+        """Write one array as the member ``name.npy``.
+
+        Parameters
+        ----------
+        name : str
+            Its name, new in this archive.
+        array : array
+            Any shape and any dtype that an ``.npy`` file can hold without pickling.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken, or the dtype would not come back as it was.
+        """
+        array = numpy.asarray(array)
+        _check_dtype(self.path, name, array.dtype)
+        member = name + ".npy"
+        self._add(member, _npy_pieces(array))
+        self._members[member] |= {"dtype": str(array.dtype), "shape": list(array.shape)}
+
+    def add_member(self, name: str, content: bytes) -> None:
+        """Write bytes as a member.
+
+        Parameters
+        ----------
+        name : str
+            Its name, new in this archive, not ending in ``.npy``.
+        content : bytes
+            What it holds.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken or ends in ``.npy``.
+        """
+        if name.endswith(".npy"):
+            raise ValueError(
+                f"{self.path}: the member {name!r} would read as an array; use `add_array`."
+            )
+        self._add(name, [content])
+
+    def _add(self, name: str, pieces: list[Any]) -> None:
+        if not name or "\0" in name:
+            raise ValueError(f"{self.path}: {name!r} cannot be the name of a member of a zip.")
+        if name in self._members or name == MANIFEST:
+            raise ValueError(f"{self.path}: there are two members called {name!r}.")
+        self._finish_digest()
+        # Digesting costs as much as writing; both let go of the interpreter's lock.
+        self._digest = self._digester.submit(_digest_of, pieces)
+        self._members[name] = {"bytes": self._write(name, pieces)}
+
+    def _finish_digest(self) -> None:
+        """Wait for the digest of the last member, so that at most two arrays are held at once."""
+        if self._members:
+            self._members[next(reversed(self._members))][_DIGEST] = self._digest.result()
+
+    def _write(self, name: str, pieces: list[Any]) -> int:
+        info = zipfile.ZipInfo(name)
+        info.file_size = size = sum(memoryview(piece).nbytes for piece in pieces)
+        info.external_attr = 0o600 << 16
+        with self._zip.open(info, "w") as file:
+            for piece in pieces:
+                file.write(piece)
+        return size
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, numpy.ndarray],
+    members: Mapping[str, bytes],
+    manifest: dict[str, Any],
+) -> None:
+    """Write an archive whole: beside its target, flushed to the disk, then renamed.
+
+    Parameters
+    ----------
+    path : path
+        The file to write.
+    arrays : mapping of str to array
+        The arrays by name. The mapping is asked for one after the other, so it may make them on
+        demand; at most two are held at a time.
+    members : mapping of str to bytes
+        Other members by name.
+    manifest : dict
+        Plain data for ``manifest.json``.
+
+    Raises
+    ------
+    ValueError
+        If two members have one name, or an array cannot be stored without pickling.
+    OSError
+        If the disk is full. The previous file is still there.
+    """
+    with ArchiveWriter(path, manifest) as writer:
+        for name in arrays:
+            writer.add_array(name, arrays[name])
+        for name, content in members.items():
+            writer.add_member(name, content)
+
+
+class Archive:
+    """Read an archive. What is read is first checked against its digest.
+
+    Used as a context manager. Nothing is ever unpickled here.
+
+    Parameters
+    ----------
+    path : path
+        The file to read.
+
+    Attributes
+    ----------
+    manifest : dict
+        What ``manifest.json`` holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DamagedArchive
+        If the file is truncated or was changed.
+    ForeignFile
+        If it is no archive, or one of a newer format.
+
+    Examples
+    --------
+    >>> with Archive("model.zip") as archive:                                 # doctest: +SKIP
+    ...     weights = archive["/mlp/linear_0.W"]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = os.fspath(path)
+        with ExitStack() as stack:
+            file = stack.enter_context(open(self.path, "rb"))
+            self._zip = stack.enter_context(_open_zip(self.path, file))
+            self.manifest = self._read_manifest()
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> "Archive":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stack.close()
+
+    def names(self) -> list[str]:
+        """Names of the arrays, in the order of writing."""
+        return [name[: -len(".npy")] for name in self._members if name.endswith(".npy")]
+
+    def member_names(self) -> list[str]:
+        """Names of the members that are not arrays, in the order of writing."""
+        return [name for name in self._members if not name.endswith(".npy")]
+
+    def __contains__(self, name: str) -> bool:
+        return name + ".npy" in self._members
+
+    def __getitem__(self, name: str) -> numpy.ndarray:
+        if name not in self:
+            raise KeyError(
+                f"{self.path} holds no array {name!r}.{nearest_name(name, self.names())}"
+            )
+        return self._parse_array(name, self._checked(name + ".npy"))
+
+    def _parse_array(self, name: str, content: bytearray) -> numpy.ndarray:
+        try:
+            return _array_in(content)
+        except ValueError as error:
+            raise DamagedArchive(f"{self.path}: {name!r} is no .npy file: {error}.") from error
+
+    def member(self, name: str) -> bytes:
+        """Read a member that is not an array.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        bytes
+            What it holds, checked.
+
+        Raises
+        ------
+        KeyError
+            If there is no such member.
+        DamagedArchive
+            If it is not what was written.
+        """
+        known = self.member_names()
+        if name not in known:
+            raise KeyError(f"{self.path} holds no member {name!r}.{nearest_name(name, known)}")
+        return bytes(self._checked(name))
+
+    def verify(self) -> None:
+        """Read every member once and check it.
+
+        Raises
+        ------
+        DamagedArchive
+            If one is not what was written.
+        """
+        for name in self._members:
+            self._checked(name)
+
+    def _read_manifest(self) -> dict[str, Any]:
+        if MANIFEST not in self._zip.namelist():
+            raise ForeignFile(
+                f"{self.path} is a zip, but not one of ours: it has no {MANIFEST!r}. "
+                "Expected a checkpoint that `dump` or the Checkpoint extension wrote."
+            )
+        manifest = self._parse_manifest(bytes(self._read(MANIFEST)))
+        self._members: dict[str, dict[str, Any]] = manifest["members"]
+        missing = sorted(set(self._members) - set(self._zip.namelist()))
+        if missing:
+            raise DamagedArchive(f"{self.path} is damaged: it lacks {', '.join(missing)}.")
+        return manifest
+
+    def _parse_manifest(self, text: bytes) -> dict[str, Any]:
+        try:
+            manifest = json.loads(text)
+            name, version = manifest["format"]["name"], manifest["format"]["version"]
+            manifest["members"].keys()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ForeignFile(
+                f"{self.path} is a zip with a {MANIFEST!r} of another kind; expected a checkpoint."
+            ) from error
+        if name != FORMAT_NAME or version > FORMAT_VERSION:
+            raise ForeignFile(
+                f"{self.path} has the format {name!r} {version}; this version of firebrick reads "
+                f"{FORMAT_NAME!r} up to {FORMAT_VERSION}. Read it with a newer one."
+            )
+        return manifest
+
+    def _checked(self, name: str) -> bytearray:
+        content = self._read(name)
+        expected = self._members[name]
+        if len(content) != expected["bytes"] or _digest_of([content]) != expected[_DIGEST]:
+            raise DamagedArchive(
+                f"{self.path} is damaged: the member {name!r} is not what was written. "
+                "Go back to an earlier checkpoint."
+            )
+        return content
+
+    def _read(self, name: str) -> bytearray:
+        try:
+            info = self._zip.getinfo(name)
+            content = bytearray(min(info.file_size, os.path.getsize(self.path)))
+            with self._zip.open(info) as file:
+                _fill(content, file)
+        # Whatever zipfile stumbles over in a damaged file: it raises some ten types.
+        except Exception as error:
+            raise DamagedArchive(
+                f"{self.path} is damaged: the member {name!r} cannot be read ({error}). "
+                "Go back to an earlier checkpoint."
+            ) from error
+        return content
+
+
+def _fill(content: bytearray, file: IO[bytes]) -> None:
+    view = memoryview(content)
+    while view:
+        piece = file.read(min(len(view), _PIECE))
+        if not piece:
+            raise EOFError(f"it ends {len(view)} bytes early")
+        view[: len(piece)] = piece
+        view = view[len(piece) :]
+    if file.read(1):
+        raise EOFError("it is longer than it says")
+
+
+def _digest_of(pieces: list[Any]) -> str:
+    sum_ = hashlib.new(_DIGEST)
+    for piece in pieces:
+        sum_.update(piece)
+    return sum_.hexdigest()
+
+
+def _check_dtype(path: str, name: str, dtype: numpy.dtype) -> None:
+    # Also catches bfloat16 and its like, which .npy files turn into nameless bytes.
+    if dtype.hasobject or npy.descr_to_dtype(npy.dtype_to_descr(dtype)) != dtype:
+        raise ValueError(
+            f"{path}: the array {name!r} has dtype {dtype}, which an .npy file cannot hold "
+            "without pickling. Convert it first, for example to float32 or to a string dtype."
+        )
+
+
+def _npy_pieces(array: numpy.ndarray) -> list[Any]:
+    """The bytes of an ``.npy`` file: its header, and the array's own memory where possible."""
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        array = numpy.ascontiguousarray(array)
+    file = io.BytesIO()
+    try:
+        npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+    except (ValueError, UnicodeEncodeError):
+        # Structured dtypes whose names are long or not Latin need a later header.
+        npy.write_array(file, array, version=(3, 0), allow_pickle=False)
+        return [file.getvalue()]
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.T.reshape(-1)
+    return [file.getvalue(), memoryview(flat.view(numpy.uint8)) if flat.size else b""]
+
+
+def _array_in(content: bytearray) -> numpy.ndarray:
+    """The array of an ``.npy`` file, over the file's own bytes."""
+    start = io.BytesIO(content[:_PIECE])
+    version = npy.read_magic(start)
+    if version == (1, 0):
+        shape, fortran_order, dtype = npy.read_array_header_1_0(start, max_header_size=_PIECE)
+    else:
+        return npy.read_array(io.BytesIO(content), allow_pickle=False, max_header_size=_PIECE)
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects")
+    flat: numpy.ndarray = numpy.ndarray(int(numpy.prod(shape)), dtype, buffer=content, offset=start.tell())
+    return flat.reshape(shape[::-1]).T if fortran_order else flat.reshape(shape)
+
+
+def _open_zip(path: str, file: IO[bytes]) -> zipfile.ZipFile:
+    start = file.read(512)
+    try:
+        return zipfile.ZipFile(file)
+    except Exception as error:
+        raise _what_else(path, start) from error
+
+
+def _what_else(path: str, start: bytes) -> ValueError:
+    """The error for a file that is no readable zip."""
+    if not start.strip(b"\0"):
+        size = os.path.getsize(path)
+        return DamagedArchive(f"{path} is damaged: {size} bytes, and they begin with no content.")
+    if start.startswith(b"PK\x03\x04"):
+        return DamagedArchive(
+            f"{path} is damaged: it begins as a zip, but its end is missing or changed. "
+            "Go back to an earlier checkpoint."
+        )
+    if tarfile.is_tarfile(path):
+        return ForeignFile(
+            f"{path} is a tar archive, as Blocks wrote them; expected a zip. "
+            "`load_parameters` reads the parameters of Blocks' checkpoints."
+        )
+    return ForeignFile(f"{path} is no checkpoint: it begins with {start[:16]!r}, not as a zip.")

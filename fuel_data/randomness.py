@@ -1,0 +1,158 @@
+"""Random numbers that need no memory.
+
+What is random in a pipeline is drawn from a generator made for the occasion from a key: a hash of
+the seed, the place in the pipeline, the epoch and the index in the epoch. So a position is four
+numbers and resumption costs nothing. `key` never gives one key to two occasions, and `permutation`
+does not depend on the version of numpy.
+
+A generator that a user hands in has a memory; `rng_state` and `set_rng_state` make plain data of
+it.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy
+
+Rng = numpy.random.RandomState | numpy.random.Generator
+
+
+def key(seed: int, place: str, epoch: int, index: int | None = None) -> int:
+    """Make the key of one random occasion.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the whole.
+    place : str
+        What draws: a place in the pipeline.
+    epoch : int
+        Number of the epoch.
+    index : int, optional
+        Index in the epoch, None for what is drawn once in an epoch.
+
+    Returns
+    -------
+    int
+        128 bits.
+    """
+    text = f"{seed}\0{place}\0{epoch}\0{index}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+
+
+def generator(key: int) -> numpy.random.Generator:
+    """Make the generator of one random occasion.
+
+    Parameters
+    ----------
+    key : int
+        From `key`.
+
+    Returns
+    -------
+    numpy.random.Generator
+        A fresh Philox generator.
+    """
+    return numpy.random.Generator(numpy.random.Philox(key=key))
+
+
+def permutation(key: int, n: int) -> numpy.ndarray:
+    """Shuffle the first `n` numbers.
+
+    Parameters
+    ----------
+    key : int
+        From `key`.
+    n : int
+        How many.
+
+    Returns
+    -------
+    int64 array of shape (n,)
+        The same on every version of numpy: the stable order of `n` raw 64-bit draws of Philox.
+    """
+    draws = numpy.random.Philox(key=key).random_raw(n)
+    return numpy.argsort(draws, kind="stable").astype(numpy.int64, copy=False)
+
+
+def is_rng(value: Any) -> bool:
+    """Tell whether something is a random number generator of numpy.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(value, (numpy.random.RandomState, numpy.random.Generator))
+
+
+def rng_state(rng: Rng) -> dict[str, Any]:
+    """Give the state of a generator as plain data.
+
+    Parameters
+    ----------
+    rng : RandomState or Generator
+        The generator.
+
+    Returns
+    -------
+    dict
+        Plain data. Integers beyond 64 bits are text.
+    """
+    if isinstance(rng, numpy.random.RandomState):
+        return _plain(rng.get_state(legacy=False))
+    return _plain(rng.bit_generator.state)
+
+
+def set_rng_state(rng: Rng, state: dict[str, Any]) -> None:
+    """Put a generator where another of its kind was.
+
+    Parameters
+    ----------
+    rng : RandomState or Generator
+        The generator.
+    state : dict
+        From `rng_state`.
+
+    Raises
+    ------
+    ValueError
+        If the state is of another kind of generator.
+    """
+    restored = _unplain(state)
+    if isinstance(rng, numpy.random.RandomState):
+        current, set_state = rng.get_state(legacy=False), rng.set_state
+    else:
+        current = rng.bit_generator.state
+
+        def set_state(value: dict[str, Any]) -> None:
+            rng.bit_generator.state = value
+
+    if current["bit_generator"] != restored.get("bit_generator"):
+        raise ValueError(
+            f"rng: the saved state is of {restored.get('bit_generator')}, the generator is "
+            f"{current['bit_generator']}. Make it as it was made when the state was saved."
+        )
+    set_state(restored)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return f"int:{value}"
+    if isinstance(value, numpy.ndarray):
+        return value.copy()
+    return value
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unplain(item) for name, item in value.items()}
+    if isinstance(value, str) and value.startswith("int:"):
+        return int(value[4:])
+    return value

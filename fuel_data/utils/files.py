@@ -32,21 +32,46 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     OSError
         If the folder is missing or the disk is full. Nothing is left behind.
     """
-    target = Path(path)
     encoding = None if "b" in mode else "utf-8"
+    with atomic_path(path) as temporary, open(temporary, mode, encoding=encoding) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the path of an empty file that takes the place of `path` when the block ends well.
+
+    This is `atomic_write` for libraries that open a path themselves.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. Its folder must exist.
+
+    Yields
+    ------
+    str
+        Path of the temporary file, in the same folder. The block writes and closes it.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or the disk is full. Nothing is left behind.
+    """
+    target = Path(path)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(descriptor)
     try:
-        with open(descriptor, mode, encoding=encoding) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        _sync(temporary)
         os.chmod(temporary, _permissions(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    _sync_folder(target.parent)
+    # Without this a power cut after the rename may bring the old file back.
+    _sync(target.parent)
 
 
 def _permissions(target: Path) -> int:
@@ -59,9 +84,9 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
-def _sync_folder(folder: Path) -> None:
-    # Without this a power cut after the rename may bring the old file back.
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: str | os.PathLike[str]) -> None:
+    """Wait until a file, or the list of files in a folder, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,0 +1,55 @@
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+from fuel_data.utils.digests import digest, file_digest
+
+
+def test_the_order_of_keys_and_tuple_or_list_do_not_count():
+    assert digest({"a": 1, "b": (2, 3)}) == digest({"b": [2, 3], "a": 1})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"x": numpy.array([1, 2], dtype="int32")},
+        {"x": numpy.array([1, 3])},
+        {"x": numpy.array([[1, 2]])},
+        {"y": numpy.array([1, 2])},
+    ],
+)
+def test_values_types_shapes_and_names_count(other):
+    assert digest({"x": numpy.array([1, 2])}) != digest(other)
+
+
+def test_what_is_no_plain_data_is_refused():
+    with pytest.raises(TypeError, match="expected plain data, got set"):
+        digest({"x": {1}})
+    with pytest.raises(TypeError, match="expected plain data, got ndarray"):
+        digest(numpy.array([None]))
+
+
+def test_the_digest_is_the_same_in_processes_with_different_hash_seeds():
+    program = "from fuel_data.utils.digests import digest; print(digest({'a': 1, 'b': [None, 2.5]}))"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+
+    assert printed == {digest({"a": 1, "b": [None, 2.5]})}
+
+
+def test_the_digest_of_a_file_is_that_of_its_bytes(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+
+    # RFC 1321 and FIPS 180-2 give these as examples.
+    assert file_digest(tmp_path / "file", "md5") == "900150983cd24fb0d6963f7d28e17f72"
+    assert file_digest(tmp_path / "file").startswith("ba7816bf8f01cfea")

@@ -1,0 +1,82 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fuel_data.utils.files import atomic_path, atomic_write
+
+
+def test_the_file_is_there_when_the_block_has_ended(tmp_path):
+    path = tmp_path / "file"
+
+    with atomic_write(path) as file:
+        file.write(b"new")
+        assert not path.exists()
+
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    with pytest.raises(KeyError), atomic_write(path, "w") as file:
+        file.write("new")
+        raise KeyError
+
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_the_file_can_be_read_back_before_it_is_renamed(tmp_path):
+    with atomic_write(tmp_path / "file", "w+b") as file:
+        file.write(b"abc")
+        file.seek(1)
+        assert file.read() == b"bc"
+
+
+def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path):
+    path = tmp_path / "file"
+    (tmp_path / "other").touch()
+    with atomic_write(path) as file:
+        file.write(b"1")
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+    path.chmod(0o640)
+    with atomic_write(path) as file:
+        file.write(b"2")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_library_that_wants_a_path_gets_one_in_the_same_folder(tmp_path):
+    with atomic_path(tmp_path / "file") as temporary:
+        assert os.path.dirname(temporary) == str(tmp_path)
+        with open(temporary, "w") as file:
+            file.write("new")
+
+    assert (tmp_path / "file").read_text() == "new"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"), atomic_write(tmp_path / "nowhere" / "x"):
+        pass
+
+
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    program = (
+        "import resource, sys\n"
+        "from fuel_data.utils.files import atomic_write\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "with atomic_write(sys.argv[1]) as file:\n"
+        "    file.write(bytes(5000))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
+
+    assert "File too large" in done.stderr
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]

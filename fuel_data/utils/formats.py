@@ -33,7 +33,8 @@ def open_(filename: str | os.PathLike[str], mode: str = "r", encoding: str | Non
         encoding = encoding or "utf-8"
     if os.fspath(filename).endswith(".gz"):
         # gzip takes 'r' for bytes, where `open` takes it for text.
-        return gzip.open(filename, mode if binary else mode + "t", encoding=encoding)  # type: ignore[return-value,call-overload]
+        gzip_mode: Any = mode if binary else mode + "t"
+        return gzip.open(filename, gzip_mode, encoding=encoding)
     return open(filename, mode, encoding=encoding)
 
 
@@ -55,11 +56,9 @@ def tar_open(path_or_file: str | os.PathLike[str] | IO[bytes]) -> Any:
     tarfile.ReadError
         If it is no tar archive.
     """
-    is_file = hasattr(path_or_file, "read")
-    archive = tarfile.open(  # noqa: SIM115 (the caller closes it)
-        name=None if is_file else path_or_file,  # type: ignore[arg-type]
-        fileobj=path_or_file if is_file else None,  # type: ignore[arg-type]
-        mode="r:*",
-    )
+    source: dict[str, Any] = {"name": path_or_file}
+    if hasattr(path_or_file, "read"):
+        source = {"fileobj": path_or_file}
+    archive = tarfile.open(mode="r:*", **source)  # noqa: SIM115 (the caller closes it)
     archive.extraction_filter = tarfile.data_filter
     return archive

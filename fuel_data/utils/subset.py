@@ -61,6 +61,7 @@ class Subset:
     ) -> None:
         self.original_num_examples = int(original_num_examples)
         self.keep_order = keep_order
+        self._selection: slice | numpy.ndarray
         if isinstance(list_or_slice, slice):
             self._selection = _checked_slice(list_or_slice, self.original_num_examples, "Subset")
         else:
@@ -261,14 +262,14 @@ class Subset:
         return self._resolve_many(request)
 
     def _resolve_many(self, request: Any, allow_empty: bool = False) -> slice | numpy.ndarray:
+        positions: slice | numpy.ndarray
         if isinstance(request, slice):
-            positions: slice | numpy.ndarray = _checked_slice(
-                request, self.num_examples, "Request"
-            )
-            empty = positions.stop == positions.start
+            positions = slice_ = _checked_slice(request, self.num_examples, "Request")
+            empty = slice_.stop == slice_.start
         else:
-            positions = contiguous_slice(_checked_indices(request, self.num_examples, "Request"))
-            empty = not isinstance(positions, slice) and len(positions) == 0
+            indices = _checked_indices(request, self.num_examples, "Request")
+            positions = contiguous_slice(indices)
+            empty = len(indices) == 0
         if empty and not allow_empty:
             raise ValueError(f"Request {request!r} is empty: ask for one example at least.")
         if not isinstance(self._selection, slice):

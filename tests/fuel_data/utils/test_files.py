@@ -60,7 +60,9 @@ def test_a_library_that_wants_a_path_gets_one_in_the_same_folder(tmp_path):
 
 
 def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"), atomic_write(tmp_path / "nowhere" / "x"):
+    path = tmp_path / "nowhere" / "file"
+
+    with pytest.raises(FileNotFoundError, match="nowhere"), atomic_write(path):
         pass
 
 

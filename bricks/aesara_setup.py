@@ -140,7 +140,6 @@ def provide_theano_names(aesara: ModuleType) -> None:
     from aesara.gradient import Lop, Rop, verify_grad
     from aesara.graph.basic import Apply, clone_replace
     from aesara.graph.op import Op
-    from aesara.tensor import special
     from aesara.tensor import type as types
     from aesara.tensor.shape import specify_broadcastable, unbroadcast
     from aesara.tensor.sharedvar import TensorSharedVariable
@@ -157,8 +156,6 @@ def provide_theano_names(aesara: ModuleType) -> None:
         "discrete_dtypes": types.discrete_dtypes,
         "float_dtypes": types.float_dtypes,
         "integer_dtypes": types.integer_dtypes,
-        "log_softmax": special.log_softmax,
-        "softmax": special.softmax,
         "unbroadcast": unbroadcast,
         "verify_grad": verify_grad,
     }

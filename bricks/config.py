@@ -1,0 +1,79 @@
+"""The settings of bricks and of the main loop, looked up when they are read.
+
+A setting has the first of these values that exists: what was assigned in code
+(``config.backend = 'py'``); the environment variable ``BRICKS_<KEY>``, or the name that Blocks
+had for it; the line of the YAML file; its default. The file is what ``BRICKS_CONFIG`` or
+``BLOCKS_CONFIG`` says, else ``~/.bricksrc`` where it exists, else ``~/.blocksrc``.
+
+================  ===================  ============================================================
+key               Blocks' variable     meaning and default
+================  ===================  ============================================================
+backend           BLOCKS_BACKEND       what compiles: xla, or an Aesara mode (py, c, FAST_RUN, ...);
+                                       xla
+device            BLOCKS_DEVICE        where compiled functions run: cpu, cuda, cuda:1, ...; empty,
+                                       which leaves the choice to JAX
+optimizer         BLOCKS_OPTIMIZER     how much graphs are rewritten: fast_run; or fast_compile,
+                                       which builds in less time and may run slower; fast_run
+default_seed      BLOCKS_DEFAULT_SEED  seed of what is random and was given none; 1
+recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while a main loop runs or is saved; 10000
+profile           BLOCKS_PROFILE       print where the time went when training ends; no
+log_backend       BLOCKS_LOG_BACKEND   what holds the log: python or sqlite; python
+sqlite_database   BLOCKS_SQLITEDB      file of the sqlite log; ~/blocks_log.sqlite
+max_blob_size     BLOCKS_MAX_BLOB_SIZE largest log value in bytes that sqlite stores whole; 4096
+temp_dir          BLOCKS_TEMPDIR       folder for temporary files; empty, the system's
+================  ===================  ============================================================
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from fuel_data.config_parser import Configuration
+
+__all__ = ["config"]
+
+
+class _BricksConfiguration(Configuration):
+    """A configuration that also reads the variables and the file that Blocks used."""
+
+    def _raw_value(self, key: str, setting: Any) -> tuple[Any, str]:
+        own_name = f"BRICKS_{key.upper()}"
+        if own_name in os.environ:
+            setting = setting._replace(env_var=own_name)
+        return super()._raw_value(key, setting)
+
+    def _file_path(self) -> Path | None:
+        for variable in ("BRICKS_CONFIG", "BLOCKS_CONFIG"):
+            if os.environ.get(variable):
+                return Path(os.environ[variable]).expanduser()
+        own = Path("~/.bricksrc").expanduser()
+        return own if own.exists() else Path("~/.blocksrc").expanduser()
+
+
+def _optional_text(value: Any) -> str | None:
+    """Make a text, or None from None and from an empty text."""
+    return str(value) if value not in (None, "") else None
+
+
+def _optimizer(value: Any) -> str:
+    """Check the name of a rewriting profile."""
+    if value not in ("fast_run", "fast_compile"):
+        raise ValueError("expected fast_run or fast_compile")
+    return value
+
+
+config = _BricksConfiguration()
+config.add_config("backend", str, default="xla", env_var="BLOCKS_BACKEND")
+config.add_config("device", _optional_text, default="", env_var="BLOCKS_DEVICE")
+config.add_config("optimizer", _optimizer, default="fast_run", env_var="BLOCKS_OPTIMIZER")
+config.add_config("default_seed", int, default=1, env_var="BLOCKS_DEFAULT_SEED")
+config.add_config("recursion_limit", int, default=10000, env_var="BLOCKS_RECURSION_LIMIT")
+config.add_config("profile", bool, default=False, env_var="BLOCKS_PROFILE")
+config.add_config("log_backend", str, default="python", env_var="BLOCKS_LOG_BACKEND")
+config.add_config(
+    "sqlite_database", os.path.expanduser, default="~/blocks_log.sqlite", env_var="BLOCKS_SQLITEDB"
+)
+config.add_config("max_blob_size", int, default=4096, env_var="BLOCKS_MAX_BLOB_SIZE")
+config.add_config("temp_dir", _optional_text, default="", env_var="BLOCKS_TEMPDIR")

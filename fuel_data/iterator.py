@@ -1,0 +1,302 @@
+"""An epoch: the open pipeline, and the iterator that a user holds.
+
+A stream describes; it remembers nothing of an epoch but how many were begun. To read one, each
+stream of a pipeline opens a `Stage` over the stages below it, and `DataIterator` reads the topmost.
+All that changes during the epoch is in the stages, so two iterators do not know of each other, and
+the position of the whole is the nested positions of the stages.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from fuel_data.randomness import generator, key
+from fuel_data.state import split_arrays
+
+FORMAT = 1
+
+
+class Stage:
+    """One stream of a pipeline, open for one epoch.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream
+        Whose stage this is.
+    epoch : int
+        Number of the epoch.
+    place : str
+        Place in the pipeline, for random keys: no other stage of the pipeline has it.
+    children : sequence of Stage
+        The stages that this one reads from.
+    requests : iterator or None
+        The requests of the stream's own iteration scheme, with `get_position` and `set_position`.
+
+    Attributes
+    ----------
+    child : Stage or None
+        The stage below, where there is exactly one.
+    index : int
+        How many items this stage has given.
+    held : dict
+        What the stream keeps during the epoch: plain data, saved with the position.
+    state : object
+        What the stream has open during the epoch, not saved.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        epoch: int,
+        place: str,
+        children: Sequence[Any] = (),
+        requests: Any = None,
+    ) -> None:
+        self.stream = stream
+        self.epoch = epoch
+        self.place = place
+        self.children = tuple(children)
+        self.child: Any = self.children[0] if len(self.children) == 1 else None
+        self.requests = requests
+        self.index = 0
+        self.held: dict[str, Any] = {}
+        self.state: Any = None
+        self._read = stream.read
+        stream.start(self)
+
+    def __iter__(self) -> "Stage":
+        return self
+
+    def __next__(self) -> tuple:
+        data = self._read(self, None if self.requests is None else next(self.requests))
+        self.index += 1
+        return data
+
+    def rng(self, seed: int) -> numpy.random.Generator:
+        """Make the generator for the item that is being read.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the stream.
+
+        Returns
+        -------
+        numpy.random.Generator
+            Drawn from no other stage, epoch or item.
+        """
+        return generator(key(seed, self.place, self.epoch, self.index))
+
+    def get_position(self) -> dict[str, Any]:
+        """Give the position as plain data.
+
+        Returns
+        -------
+        dict
+        """
+        return self.stream.get_position(self)
+
+    def set_position(self, position: dict[str, Any]) -> None:
+        """Go to a position of this epoch.
+
+        Parameters
+        ----------
+        position : dict
+            From `get_position`.
+        """
+        self.stream.set_position(self, position)
+
+    def close(self) -> None:
+        """Release what the stages hold open."""
+        self.stream.finish(self)
+        for child in self.children:
+            child.close()
+
+
+class IteratorStage:
+    """A stage over a stream that makes its own epoch iterators.
+
+    Parameters
+    ----------
+    iterator : iterator
+        The epoch. If it has `get_state` and `set_state`, they are its position; otherwise it is
+        read again from the front.
+    restart : function
+        Makes the same iterator again.
+    epoch : int
+        Number of the epoch.
+    place : str
+        Place in the pipeline.
+    """
+
+    def __init__(self, restart: Any, epoch: int, place: str) -> None:
+        self.epoch = epoch
+        self.place = place
+        self.index = 0
+        self._restart = restart
+        self._iterator = iter(restart())
+
+    def __iter__(self) -> "IteratorStage":
+        return self
+
+    def __next__(self) -> tuple:
+        data = next(self._iterator)
+        self.index += 1
+        return data
+
+    def get_position(self) -> dict[str, Any]:
+        """Give the position as plain data; see `Stage.get_position`."""
+        if hasattr(self._iterator, "get_state"):
+            return {"index": self.index, "state": self._iterator.get_state()}
+        return {"index": self.index}
+
+    def set_position(self, position: dict[str, Any]) -> None:
+        """Go to a position of this epoch; see `Stage.set_position`."""
+        if "state" in position:
+            self._iterator.set_state(position["state"])
+        else:
+            self._iterator = iter(self._restart())
+            for _ in range(position["index"]):
+                next(self._iterator)
+        self.index = position["index"]
+
+    def close(self) -> None:
+        """Release what the iterator holds open."""
+        if hasattr(self._iterator, "close"):
+            self._iterator.close()
+
+
+class DataIterator:
+    """One epoch of a stream.
+
+    It is made by ``stream.get_epoch_iterator()``. It can be pickled between any two items, stream
+    included; `get_state` gives the position alone, as plain data. An item that could not be read
+    because of an error is not passed over: the iterator stands before it.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream to read.
+    as_dict : bool
+        Give dicts by source instead of tuples.
+    epoch : int
+        Number of the epoch.
+
+    Attributes
+    ----------
+    data_stream, as_dict, epoch
+        As given.
+    index : int
+        How many items were given.
+    """
+
+    def __init__(self, data_stream: Any, as_dict: bool = False, epoch: int = 0) -> None:
+        self.data_stream = data_stream
+        self.as_dict = as_dict
+        self.epoch = epoch
+        self.index = 0
+        self._pipeline: str | None = None
+        self._position: dict[str, Any] | None = None
+        self._stage: Any = None
+        self._open()
+
+    def _open(self) -> Any:
+        self._stage = self.data_stream.open_stage(self.epoch)
+        if self._position is None:
+            self._position = self._stage.get_position()
+        else:
+            self._stage.set_position(self._position)
+        return self._stage
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        stage = self._stage or self._open()
+        try:
+            data = next(stage)
+            position = stage.get_position()
+        except StopIteration:
+            self._position = stage.get_position()
+            raise
+        except BaseException:
+            # The stages below may have gone on already. Begin again from where the item began.
+            self.close()
+            raise
+        self._position = position
+        self.index += 1
+        return dict(zip(self.data_stream.sources, data, strict=True)) if self.as_dict else data
+
+    def get_state(self) -> dict[str, Any]:
+        """Give the position as plain data.
+
+        Returns
+        -------
+        dict
+            ``format`` (1), ``pipeline`` (digest), ``epoch``, ``index`` and ``position``.
+
+        Raises
+        ------
+        TypeError
+            If a transformer holds something that is not plain data.
+        """
+        if self._pipeline is None:
+            self._pipeline = self.data_stream.digest()
+        state = {
+            "format": FORMAT,
+            "pipeline": self._pipeline,
+            "epoch": self.epoch,
+            "index": self.index,
+            "position": self._position,
+        }
+        if self.data_stream.holds_anything:
+            split_arrays(state)
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on where a state was taken, in this or another process.
+
+        The stream's next epoch is the one after it.
+
+        Parameters
+        ----------
+        state : dict
+            From `get_state`, of an iterator over the same pipeline.
+
+        Raises
+        ------
+        ValueError
+            If it is of another format or another pipeline.
+        """
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            found = state.get("format") if isinstance(state, dict) else type(state).__name__
+            raise ValueError(
+                f"DataIterator.set_state: `state` must be of format {FORMAT}; got {found!r}."
+            )
+        pipeline = self.data_stream.digest()
+        if state["pipeline"] != pipeline:
+            raise ValueError(
+                f"DataIterator.set_state: the state is of the pipeline {state['pipeline']}, this "
+                f"is {pipeline}: {self.data_stream!r}. Build the stream with the same data, "
+                "schemes, transformers, arguments and seeds as when the state was saved."
+            )
+        self.close()
+        self._pipeline = pipeline
+        self.epoch = state["epoch"]
+        self.index = state["index"]
+        self._position = state["position"]
+        self.data_stream.epochs_begun = self.epoch + 1
+        self._open()
+
+    def close(self) -> None:
+        """Release what the epoch holds open. The iterator can still be read on."""
+        if self._stage is not None:
+            self._stage.close()
+            self._stage = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_stage": None}
+
+    def __repr__(self) -> str:
+        return f"<epoch {self.epoch}, {self.index} items given, of {self.data_stream!r}>"

@@ -1,0 +1,678 @@
+"""Schemes: in which order, and how many at a time, examples are asked for.
+
+A scheme turns (seed, epoch, position) into requests: an int asks for one example (or, for a
+`BatchSizeScheme`, for that many), a list of ints for a batch. The position in an epoch is one
+number; the order of a shuffled epoch is computed anew from its key.
+
+Schemes that are made with one seed give one order for one number of examples, wherever they stand,
+so two data sets of parallel examples stay aligned when each is shuffled by a scheme of its own.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from fuel_data.config_parser import config
+from fuel_data.identity import describe_arguments
+from fuel_data.randomness import Rng, is_rng, key, permutation, rng_state, set_rng_state
+
+PLACE = "scheme"
+
+
+class IterationScheme(ABC):
+    """A way to go through the examples of a data set once in every epoch.
+
+    A scheme of your own defines `requests_examples` and `get_request_iterator`. It is resumed by
+    asking for the iterator again and skipping; generators of numpy that it holds as attributes are
+    put back first. Derive from `PositionedScheme` to resume without skipping.
+
+    Attributes
+    ----------
+    requests_examples : bool
+        Whether a request is for one example.
+    num_requests : int or None
+        How many requests an epoch has, None if that is not known or has no end.
+    num_examples : int or None
+        How many examples an epoch has, None if that is not known or has no end.
+    """
+
+    requests_examples: bool
+    num_requests: int | None = None
+    num_examples: int | None = None
+
+    @abstractmethod
+    def get_request_iterator(self) -> Iterator:
+        """Give the requests of the next epoch.
+
+        Returns
+        -------
+        iterator
+        """
+
+    def identity(self) -> dict[str, Any]:
+        """Say what this scheme is, for the digest of the pipeline.
+
+        Returns
+        -------
+        dict of plain data
+        """
+        arguments = describe_arguments(self, left_out=("_next_epoch",))
+        return {"class": type(self).__qualname__, "arguments": arguments}
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k != "indices"}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+
+class PositionedScheme(IterationScheme):
+    """Base of schemes whose requests are a function of (seed, epoch, index).
+
+    A subclass defines `make_request` and, if anything must be prepared for an epoch, `make_order`.
+
+    Attributes
+    ----------
+    rng : RandomState, Generator or None
+        What the user handed in to draw from.
+    """
+
+    rng: Rng | None = None
+
+    @abstractmethod
+    def make_request(self, order: Any, index: int) -> Any:
+        """Give one request.
+
+        Parameters
+        ----------
+        order : object
+            What `make_order` gave for this epoch.
+        index : int
+            Index of the request in the epoch, below `num_requests`.
+
+        Returns
+        -------
+        int or list of int
+        """
+
+    def make_order(self, epoch: int, place: str) -> Any:
+        """Prepare an epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        place : str
+            Place of the scheme, for random keys.
+
+        Returns
+        -------
+        object
+            What `make_request` is given; None by default.
+        """
+        return None
+
+    def get_request_iterator(self, epoch: int | None = None) -> "Requests":
+        """Give the requests of an epoch.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Number of the epoch. By default the one after the one that was asked for last.
+
+        Returns
+        -------
+        Requests
+        """
+        if epoch is None:
+            epoch = getattr(self, "_next_epoch", 0)
+        self._next_epoch = epoch + 1
+        return self.open_requests(epoch, PLACE)
+
+    def open_requests(self, epoch: int, place: str) -> "Requests":
+        """Give the requests of an epoch, without counting it.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        place : str
+            Place of the scheme, for random keys.
+
+        Returns
+        -------
+        Requests
+        """
+        return Requests(self, epoch, place)
+
+
+class Requests:
+    """The requests of one epoch.
+
+    Parameters
+    ----------
+    scheme : PositionedScheme
+        What makes them.
+    epoch : int
+        Number of the epoch.
+    place : str
+        Place of the scheme, for random keys.
+    """
+
+    def __init__(self, scheme: PositionedScheme, epoch: int, place: str) -> None:
+        self.scheme = scheme
+        self.epoch = epoch
+        self.place = place
+        self.index = 0
+        self._end = scheme.num_requests
+        self._order: Any = None
+        self._prepared = False
+        self._rng_state: dict[str, Any] | None = None
+        if scheme.rng is not None:
+            # A generator with a memory is drawn from when the epoch begins, as in Fuel.
+            self._rng_state = rng_state(scheme.rng)
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._order = self.scheme.make_order(self.epoch, self.place)
+        self._prepared = True
+
+    def __iter__(self) -> "Requests":
+        return self
+
+    def __next__(self) -> Any:
+        if self._end is not None and self.index >= self._end:
+            raise StopIteration
+        if not self._prepared:
+            self._prepare()
+        request = self.scheme.make_request(self._order, self.index)
+        self.index += 1
+        return request
+
+    def get_position(self) -> Any:
+        """Give the position as plain data.
+
+        Returns
+        -------
+        int or dict
+            The index; with a generator of the user's, its state when the epoch began too.
+        """
+        if self._rng_state is None:
+            return self.index
+        return {"index": self.index, "rng": self._rng_state}
+
+    def set_position(self, position: Any) -> None:
+        """Go to a position.
+
+        Parameters
+        ----------
+        position : int or dict
+            From `get_position`.
+        """
+        if self.scheme.rng is not None:
+            self._rng_state = position["rng"]
+            set_rng_state(self.scheme.rng, position["rng"])
+            self._prepare()
+            position = position["index"]
+        self.index = position
+
+
+class _CountedRequests:
+    """Requests of a scheme that knows no positions: they are skipped one by one."""
+
+    def __init__(self, scheme: IterationScheme, epoch: int) -> None:
+        self.scheme = scheme
+        self.epoch = epoch
+        self._open({name: rng_state(rng) for name, rng in self._rngs().items()})
+
+    def _rngs(self) -> dict[str, Rng]:
+        return {name: value for name, value in vars(self.scheme).items() if is_rng(value)}
+
+    def _open(self, rng_states: dict[str, Any]) -> None:
+        for name, rng in self._rngs().items():
+            set_rng_state(rng, rng_states[name])
+        self.rng_states = rng_states
+        self.index = 0
+        if isinstance(self.scheme, PositionedScheme):
+            self.scheme._next_epoch = self.epoch
+        self._iterator = iter(self.scheme.get_request_iterator())
+
+    def __iter__(self) -> "_CountedRequests":
+        return self
+
+    def __next__(self) -> Any:
+        request = next(self._iterator)
+        self.index += 1
+        return request
+
+    def get_position(self) -> dict[str, Any]:
+        return {"index": self.index, "rngs": self.rng_states}
+
+    def set_position(self, position: dict[str, Any]) -> None:
+        self._open(position["rngs"])
+        while self.index < position["index"]:
+            next(self)
+
+
+def open_requests(scheme: IterationScheme, epoch: int, place: str = PLACE) -> Any:
+    """Give the requests of an epoch, with a position, of any scheme.
+
+    Parameters
+    ----------
+    scheme : IterationScheme
+        One of the library or one of the user's.
+    epoch : int
+        Number of the epoch.
+    place : str
+        Place of the scheme, for random keys.
+
+    Returns
+    -------
+    iterator
+        With `get_position` and `set_position`.
+    """
+    overridden = (
+        getattr(type(scheme), "get_request_iterator", None)
+        is not PositionedScheme.get_request_iterator
+    )
+    if overridden:
+        return _CountedRequests(scheme, epoch)
+    return scheme.open_requests(epoch, place)  # type: ignore[attr-defined]
+
+
+class BatchSizeScheme(PositionedScheme):
+    """Base of schemes whose requests are numbers of examples."""
+
+    requests_examples = False
+
+
+class ConstantScheme(BatchSizeScheme):
+    """Ask for the same number of examples again and again.
+
+    Parameters
+    ----------
+    batch_size : int
+        How many examples are asked for.
+    num_examples : int, optional
+        How many are asked for in an epoch; the last request is for what remains.
+    times : int, optional
+        How many requests an epoch has. Without this and `num_examples` there is no end.
+
+    Raises
+    ------
+    ValueError
+        If both `num_examples` and `times` are given, or one is negative.
+    """
+
+    def __init__(
+        self, batch_size: int, num_examples: int | None = None, times: int | None = None
+    ) -> None:
+        if num_examples is not None and times is not None:
+            raise ValueError(
+                f"ConstantScheme: give `num_examples` or `times`, not both; got {num_examples} and "
+                f"{times}."
+            )
+        _check_batch_size(type(self).__name__, batch_size)
+        for name, value in (("num_examples", num_examples), ("times", times)):
+            if value is not None and value < 0:
+                raise ValueError(f"ConstantScheme: `{name}` must be at least 0; got {value}.")
+        self.batch_size = batch_size
+        self.times = times
+        self.num_examples = num_examples if times is None else times * batch_size
+
+    @property
+    def num_requests(self) -> int | None:  # type: ignore[override]
+        """How many requests an epoch has, None if it has no end."""
+        return None if self.num_examples is None else -(-self.num_examples // self.batch_size)
+
+    def make_request(self, order: Any, index: int) -> int:
+        """Give one request; see `PositionedScheme.make_request`."""
+        if self.num_examples is None:
+            return self.batch_size
+        return min(self.batch_size, self.num_examples - index * self.batch_size)
+
+
+class IndexScheme(PositionedScheme):
+    """Base of schemes that ask for one example at a time.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    """
+
+    requests_examples = True
+
+    def __init__(self, examples: int | Iterable[int]) -> None:
+        self.indices = _indices(type(self).__name__, examples)
+
+    @property
+    def num_examples(self) -> int:  # type: ignore[override]
+        """How many examples an epoch has."""
+        return len(self.indices)
+
+    @property
+    def num_requests(self) -> int:  # type: ignore[override]
+        """How many requests an epoch has."""
+        return len(self.indices)
+
+    def make_order(self, epoch: int, place: str) -> Sequence[int]:
+        """Give the order of an epoch; see `PositionedScheme.make_order`."""
+        return self.indices
+
+    def make_request(self, order: Sequence[int], index: int) -> int:
+        """Give one request; see `PositionedScheme.make_request`."""
+        return int(order[index])
+
+
+class SequentialExampleScheme(IndexScheme):
+    """Ask for one example at a time, in order.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    """
+
+
+class _Shuffled:
+    """What schemes that shuffle have in common."""
+
+    indices: Sequence[int]
+    rng: Rng | None
+    seed: int | None
+
+    def _set_randomness(self, rng: Rng | None, seed: int | None) -> None:
+        who = type(self).__name__
+        if rng is not None and not is_rng(rng):
+            raise ValueError(
+                f"{who}: `rng` must be a RandomState or Generator of numpy; got {rng!r}. "
+                "Give a number as `seed`."
+            )
+        if rng is not None and seed is not None:
+            raise ValueError(f"{who}: give `rng` or `seed`, not both.")
+        self.rng = rng
+        self.seed = int(config.default_seed if seed is None else seed) if rng is None else None
+
+    def make_order(self, epoch: int, place: str) -> Sequence[int]:
+        """Give the order of an epoch; see `PositionedScheme.make_order`."""
+        if self.rng is not None:
+            shuffled = list(self.indices)
+            self.rng.shuffle(shuffled)
+            return _indices(type(self).__name__, shuffled)
+        assert self.seed is not None
+        order = permutation(key(self.seed, place, epoch), len(self.indices))
+        return order if _is_whole(self.indices) else numpy.asarray(self.indices)[order]
+
+
+class ShuffledExampleScheme(_Shuffled, IndexScheme):
+    """Ask for one example at a time, in another order in every epoch.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    rng : RandomState or Generator, optional
+        What to draw from. Its state moves on in every epoch, so iterators of one scheme must be
+        used one after the other.
+    seed : int, optional
+        Seed of the orders, ``config.default_seed`` by default.
+    """
+
+    def __init__(
+        self, examples: int | Iterable[int], rng: Rng | None = None, *, seed: int | None = None
+    ) -> None:
+        super().__init__(examples)
+        self._set_randomness(rng, seed)
+
+
+class BatchScheme(PositionedScheme):
+    """Base of schemes that ask for batches.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    batch_size : int
+        How many examples a batch has. The last one may have fewer.
+    drop_last : bool
+        Leave a last batch out that would have fewer.
+    """
+
+    requests_examples = False
+
+    def __init__(
+        self, examples: int | Iterable[int], batch_size: int, *, drop_last: bool = False
+    ) -> None:
+        _check_batch_size(type(self).__name__, batch_size)
+        self.indices = _indices(type(self).__name__, examples)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    @property
+    def num_examples(self) -> int:  # type: ignore[override]
+        """How many examples an epoch has."""
+        count = len(self.indices)
+        return count - count % self.batch_size if self.drop_last else count
+
+    @property
+    def num_requests(self) -> int:  # type: ignore[override]
+        """How many batches an epoch has."""
+        return -(-self.num_examples // self.batch_size)
+
+    def make_order(self, epoch: int, place: str) -> Sequence[int]:
+        """Give the order of an epoch; see `PositionedScheme.make_order`."""
+        return self.indices
+
+    def make_request(self, order: Sequence[int], index: int) -> list[int]:
+        """Give one request; see `PositionedScheme.make_request`."""
+        part = order[index * self.batch_size : (index + 1) * self.batch_size]
+        return part.tolist() if isinstance(part, numpy.ndarray) else list(part)
+
+
+class SequentialScheme(BatchScheme):
+    """Ask for batches in order.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    batch_size : int
+        How many examples a batch has. The last one may have fewer.
+    drop_last : bool
+        Leave a last batch out that would have fewer.
+    """
+
+
+class ShuffledScheme(_Shuffled, BatchScheme):
+    """Ask for batches in another order in every epoch.
+
+    Parameters
+    ----------
+    examples : int or iterable of int
+        How many examples there are, or which.
+    batch_size : int
+        How many examples a batch has. The last one may have fewer.
+    rng : RandomState or Generator, optional
+        What to draw from. Its state moves on in every epoch, so iterators of one scheme must be
+        used one after the other.
+    sorted_indices : bool
+        Sort the indices in each batch.
+    seed : int, optional
+        Seed of the orders, ``config.default_seed`` by default.
+    drop_last : bool
+        Leave a last batch out that would have fewer. Other examples are left out in every epoch.
+    """
+
+    def __init__(
+        self,
+        examples: int | Iterable[int],
+        batch_size: int,
+        rng: Rng | None = None,
+        sorted_indices: bool = False,
+        *,
+        seed: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(examples, batch_size, drop_last=drop_last)
+        self.sorted_indices = sorted_indices
+        self._set_randomness(rng, seed)
+
+    def make_request(self, order: Sequence[int], index: int) -> list[int]:
+        """Give one request; see `PositionedScheme.make_request`."""
+        request = super().make_request(order, index)
+        return sorted(request) if self.sorted_indices else request
+
+
+class ConcatenatedScheme(IterationScheme):
+    """Go through several schemes one after the other in every epoch.
+
+    Parameters
+    ----------
+    schemes : sequence of IterationScheme
+        Schemes that all ask for examples, or all for batches.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or they ask for different things.
+    """
+
+    def __init__(self, schemes: Sequence[IterationScheme]) -> None:
+        self.schemes = list(schemes)
+        kinds = {scheme.requests_examples for scheme in self.schemes}
+        if len(kinds) != 1:
+            raise ValueError(
+                "ConcatenatedScheme: `schemes` must all ask for examples, or all for batches; got "
+                f"{[type(scheme).__name__ for scheme in self.schemes]}."
+            )
+        self.requests_examples = kinds.pop()
+
+    @property
+    def num_examples(self) -> int | None:  # type: ignore[override]
+        """How many examples an epoch has, None if not known."""
+        return _sum(scheme.num_examples for scheme in self.schemes)
+
+    @property
+    def num_requests(self) -> int | None:  # type: ignore[override]
+        """How many requests an epoch has, None if not known."""
+        return _sum(scheme.num_requests for scheme in self.schemes)
+
+    get_request_iterator = PositionedScheme.get_request_iterator
+
+    def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
+        """Give the requests of an epoch; see `PositionedScheme.open_requests`."""
+        return _ConcatenatedRequests(self.schemes, epoch, place)
+
+
+class _ConcatenatedRequests:
+    def __init__(self, schemes: list[IterationScheme], epoch: int, place: str) -> None:
+        self.schemes = schemes
+        self.epoch = epoch
+        self.place = place
+        self._go_to(0)
+
+    def _go_to(self, number: int) -> None:
+        self.number = number
+        self._requests = open_requests(self.schemes[number], self.epoch, f"{self.place}/{number}")
+
+    def __iter__(self) -> "_ConcatenatedRequests":
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            try:
+                return next(self._requests)
+            except StopIteration:
+                if self.number + 1 == len(self.schemes):
+                    raise
+                self._go_to(self.number + 1)
+
+    def get_position(self) -> dict[str, Any]:
+        return {"scheme": self.number, "requests": self._requests.get_position()}
+
+    def set_position(self, position: dict[str, Any]) -> None:
+        self._go_to(position["scheme"])
+        self._requests.set_position(position["requests"])
+
+
+def cross_validation(
+    scheme_class: type[IterationScheme],
+    num_examples: int,
+    num_folds: int,
+    strict: bool = True,
+    **kwargs: Any,
+) -> Iterator[tuple]:
+    """Make the schemes of a cross-validation.
+
+    Parameters
+    ----------
+    scheme_class : class
+        Of the schemes to make; its first argument is the examples.
+    num_examples : int
+        How many examples there are.
+    num_folds : int
+        Into how many parts they are cut, in order.
+    strict : bool
+        Refuse parts of different sizes. Otherwise the size is given as a third item.
+    **kwargs
+        The other arguments of `scheme_class`, which refuses those that it does not know.
+
+    Yields
+    ------
+    tuple of (scheme, scheme) or (scheme, scheme, int)
+        For training, for validation, and how many examples the latter has.
+
+    Raises
+    ------
+    ValueError
+        If the folds are not equal but `strict`, or there are more of them than examples.
+    """
+    if not 1 <= num_folds <= num_examples:
+        raise ValueError(
+            f"cross_validation: `num_folds` must be between 1 and `num_examples`, which is "
+            f"{num_examples}; got {num_folds}."
+        )
+    if strict and num_examples % num_folds:
+        raise ValueError(
+            f"cross_validation: {num_examples} examples make no {num_folds} equal folds. Give "
+            "strict=False, or another number of folds."
+        )
+    for fold in range(num_folds):
+        begin = num_examples * fold // num_folds
+        end = num_examples * (fold + 1) // num_folds
+        training = [*range(begin), *range(end, num_examples)]
+        schemes = scheme_class(training, **kwargs), scheme_class(range(begin, end), **kwargs)  # type: ignore[call-arg]
+        yield schemes if strict else (*schemes, end - begin)
+
+
+def _indices(who: str, examples: int | Iterable[int]) -> Sequence[int]:
+    if isinstance(examples, (int, numpy.integer)):
+        if examples < 0:
+            raise ValueError(f"{who}: `examples` must be at least 0; got {examples}.")
+        return range(int(examples))
+    if isinstance(examples, range):
+        return examples
+    given = numpy.asarray(list(examples)) if not isinstance(examples, numpy.ndarray) else examples
+    if given.size == 0:
+        return range(0)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"{who}: `examples` must be a number or a sequence of whole numbers; got an array of "
+            f"{given.dtype} with shape {given.shape}."
+        )
+    return given.astype(numpy.int64)  # type: ignore[return-value]
+
+
+def _is_whole(indices: Sequence[int]) -> bool:
+    return isinstance(indices, range) and indices.start == 0 and indices.step == 1
+
+
+def _check_batch_size(who: str, batch_size: int) -> None:
+    if not isinstance(batch_size, (int, numpy.integer)) or batch_size < 1:
+        raise ValueError(f"{who}: `batch_size` must be a whole number above 0; got {batch_size!r}.")
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = list(numbers)
+    return None if None in known else sum(known)  # type: ignore[arg-type]

@@ -1,0 +1,558 @@
+"""Streams: what gives a data set's examples or batches, epoch by epoch.
+
+>>> import numpy
+>>> from fuel_data.datasets import IndexableDataset
+>>> from fuel_data.schemes import SequentialScheme
+>>> dataset = IndexableDataset({"x": numpy.arange(5)})
+>>> stream = DataStream(dataset, iteration_scheme=SequentialScheme(5, batch_size=2))
+>>> iterator = stream.get_epoch_iterator(as_dict=True)
+>>> next(iterator)
+{'x': array([0, 1])}
+>>> state = iterator.get_state()
+>>> next(iterator)
+{'x': array([2, 3])}
+>>> iterator.set_state(state)
+>>> next(iterator)
+{'x': array([2, 3])}
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fuel_data import fuels_way
+from fuel_data.axes import AxisLabels, without_batch
+from fuel_data.datasets.base import Dataset, Request
+from fuel_data.identity import describe, describe_arguments
+from fuel_data.iterator import DataIterator, IteratorStage, Stage
+from fuel_data.schemes import IterationScheme, open_requests
+from fuel_data.utils.digests import digest
+
+if TYPE_CHECKING:
+    from fuel_data.server.client import ServerDataStream
+
+__all__ = ["AbstractDataStream", "DataStream", "ServerDataStream"]
+
+# Attributes of streams that are no arguments of the pipeline.
+_NO_ARGUMENTS = (
+    "data_stream",
+    "data_streams",
+    "dataset",
+    "data_state",
+    "epochs_begun",
+    "axis_labels",
+    "metadata",
+    "child_epoch_iterator",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ServerDataStream":
+        # The client brings zmq, which most streams do without.
+        from fuel_data.server.client import ServerDataStream
+
+        return ServerDataStream
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class AbstractDataStream(ABC):
+    """Base of all streams.
+
+    A stream of your own defines `sources` and `get_data`. What it sets on itself in `get_data` is
+    kept for each epoch separately.
+
+    Parameters
+    ----------
+    iteration_scheme : IterationScheme, optional
+        What `get_data` is asked for.
+    axis_labels : dict from source to tuple of str or None, optional
+        Names of the axes.
+    metadata : dict of str to dict, optional
+        Open information on each source, plain data.
+
+    Attributes
+    ----------
+    epochs_begun : int
+        Number of the epoch that `get_epoch_iterator` gives next.
+    """
+
+    def __init__(
+        self,
+        iteration_scheme: IterationScheme | None = None,
+        axis_labels: AxisLabels | None = None,
+        *,
+        metadata: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.iteration_scheme = iteration_scheme
+        self.axis_labels = axis_labels
+        self.metadata = dict(metadata or {})
+        self.epochs_begun = 0
+
+    @property
+    def produces_examples(self) -> bool:
+        """Whether the items are single examples, not batches."""
+        if self.iteration_scheme is not None:
+            return self.iteration_scheme.requests_examples
+        return self._produces_examples
+
+    @produces_examples.setter
+    def produces_examples(self, value: bool) -> None:
+        if self.iteration_scheme is not None:
+            raise ValueError(
+                f"{type(self).__name__}: `produces_examples` follows from the iteration scheme "
+                f"{self.iteration_scheme!r} and cannot be set."
+            )
+        self._produces_examples = value
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the items of each example or batch."""
+        return self._sources
+
+    @sources.setter
+    def sources(self, sources: Sequence[str]) -> None:
+        self._sources = tuple(sources)
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many items an epoch has, examples or batches; None if that is not known."""
+        return None
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples an epoch has, in batches or not; None if that is not known."""
+        return self.num_batches if self.produces_examples else None
+
+    def __len__(self) -> int:
+        count = self.num_batches
+        if count is None:
+            raise TypeError(
+                f"{type(self).__name__}: the number of items in an epoch is not known before it "
+                "has been read. `num_batches` is None in this case."
+            )
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    @abstractmethod
+    def get_data(self, request: Request | None = None) -> tuple:
+        """Read one item.
+
+        Parameters
+        ----------
+        request : object, optional
+            From the iteration scheme.
+
+        Returns
+        -------
+        tuple
+            One item for each source.
+
+        Raises
+        ------
+        StopIteration
+            At the end of the epoch.
+        """
+
+    def get_epoch_iterator(self, as_dict: bool = False, epoch: int | None = None) -> DataIterator:
+        """Begin an epoch.
+
+        Parameters
+        ----------
+        as_dict : bool
+            Give dicts by source instead of tuples.
+        epoch : int, optional
+            Number of the epoch, by default the one after the one that was begun last. The count
+            goes on from it.
+
+        Returns
+        -------
+        DataIterator
+        """
+        if epoch is None:
+            epoch = self.epochs_begun
+        if epoch < 0:
+            raise ValueError(f"{type(self).__name__}: `epoch` must be at least 0; got {epoch}.")
+        iterator = DataIterator(self, as_dict=as_dict, epoch=epoch)
+        self.epochs_begun = epoch + 1
+        return iterator
+
+    def iterate_epochs(self, as_dict: bool = False) -> Iterator[DataIterator]:
+        """Begin epochs for ever.
+
+        Parameters
+        ----------
+        as_dict : bool
+            Give dicts by source instead of tuples.
+
+        Yields
+        ------
+        DataIterator
+        """
+        while True:
+            yield self.get_epoch_iterator(as_dict=as_dict)
+
+    def __iter__(self) -> DataIterator:
+        return self.get_epoch_iterator()
+
+    def reset(self) -> None:
+        """Let go of what is open; epochs begun later open it again."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        for child in self._children():
+            child.close()
+
+    def next_epoch(self) -> None:
+        """Do nothing but tell the streams below; each iterator begins its epoch itself.
+
+        Kept for those who call it, as in Fuel.
+        """
+        for child in self._children():
+            child.next_epoch()
+
+    def __enter__(self) -> "AbstractDataStream":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def identity(self) -> dict[str, Any]:
+        """Say what this pipeline is, as plain data.
+
+        Returns
+        -------
+        dict of plain data
+        """
+        return {
+            "class": type(self).__qualname__,
+            "sources": list(self.sources),
+            "arguments": describe_arguments(self, left_out=_NO_ARGUMENTS),
+            "children": [describe(child) for child in self._children()],
+        }
+
+    def digest(self) -> str:
+        """Digest what this pipeline is: its classes, arguments, seeds, sources and data sets.
+
+        Returns
+        -------
+        str
+            Hexadecimal, the same in every process. The position does not count.
+        """
+        return digest(self.identity())
+
+    def __repr__(self) -> str:
+        children = ", ".join(map(repr, self._children()))
+        return f"{type(self).__name__}({children})"
+
+    # What follows is the life of a stage; see `fuel_data.transformers.base`.
+
+    def _children(self) -> Sequence[Any]:
+        """Give the streams that this one reads from."""
+        return ()
+
+    @property
+    def holds_anything(self) -> bool:
+        """Whether a stage of this pipeline may hold what is not plain data."""
+        return fuels_way.is_used_by(self) or any(
+            getattr(child, "holds_anything", False) for child in self._children()
+        )
+
+    def open_stage(self, epoch: int, branch: str = "") -> Stage:
+        """Open this stream and all below it for one epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        branch : str
+            Tells the branches of a pipeline apart, for random keys.
+
+        Returns
+        -------
+        Stage
+        """
+        streams = self._children()
+        if len(streams) == 1:
+            children = [_open_child(streams[0], epoch, branch)]
+        else:
+            children = [
+                _open_child(stream, epoch, f"{branch}.{number}")
+                for number, stream in enumerate(streams)
+            ]
+        scheme = self.iteration_scheme
+        requests = None if scheme is None else open_requests(scheme, epoch)
+        return Stage(self, epoch, _place(branch, children), children, requests)
+
+    def start(self, stage: Stage) -> None:
+        """Prepare an epoch: set what `stage.held` begins with.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this stream in a new epoch.
+        """
+        fuels_way.start(self, stage)
+
+    def finish(self, stage: Stage) -> None:
+        """Release what `start` opened.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this stream.
+        """
+        del stage  # Nothing is open by default.
+
+    def read(self, stage: Stage, request: Request | None) -> tuple:
+        """Read one item of an epoch. By default it is `get_data` that does this, in Fuel's way.
+
+        Parameters
+        ----------
+        stage : Stage
+            What is open: the stages below, and what is held.
+        request : object or None
+            From the stream's own iteration scheme.
+
+        Returns
+        -------
+        tuple
+
+        Raises
+        ------
+        StopIteration
+            At the end of the epoch.
+        """
+        return fuels_way.read(stage, request)
+
+    def get_position(self, stage: Stage) -> dict[str, Any]:
+        """Give the position of a stage as plain data.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this stream.
+
+        Returns
+        -------
+        dict
+            What `set_position` needs, with `held` in it unless this is overridden.
+        """
+        position: dict[str, Any] = {"index": stage.index}
+        if stage.requests is not None:
+            position["requests"] = stage.requests.get_position()
+        if stage.child is not None:
+            position["child"] = stage.child.get_position()
+        elif stage.children:
+            position["children"] = [child.get_position() for child in stage.children]
+        if stage.held:
+            position["held"] = fuels_way.get_held(self, stage)
+        return position
+
+    def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
+        """Put a stage at a position of its epoch.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this stream.
+        position : dict
+            From `get_position`.
+        """
+        stage.index = position["index"]
+        if stage.requests is not None:
+            stage.requests.set_position(position["requests"])
+        if stage.child is not None:
+            stage.child.set_position(position["child"])
+        elif stage.children:
+            for child, child_position in zip(stage.children, position["children"], strict=True):
+                child.set_position(child_position)
+        if "held" in position:
+            fuels_way.set_held(self, stage, position["held"])
+
+
+class DataStream(AbstractDataStream):
+    """A stream over a data set.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is read.
+    iteration_scheme : IterationScheme, optional
+        The requests. Without one the data set is read from the front to the end, and gives
+        examples.
+    axis_labels : dict from source to tuple of str or None, optional
+        Names of the axes, by default those of the data set, without ``'batch'`` for examples.
+    metadata : dict of str to dict, optional
+        Open information on each source, by default that of the data set.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        iteration_scheme: IterationScheme | None = None,
+        axis_labels: AxisLabels | None = None,
+        *,
+        metadata: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.dataset = dataset
+        known = getattr(dataset, "metadata", None) if metadata is None else metadata
+        super().__init__(iteration_scheme, axis_labels, metadata=known)
+        if iteration_scheme is None:
+            self.produces_examples = True
+        if axis_labels is None:
+            axis_labels = getattr(dataset, "axis_labels", None)
+            self.axis_labels = without_batch(axis_labels) if self.produces_examples else axis_labels
+        self.data_state: Any = None
+
+    @classmethod
+    def default_stream(cls, dataset: Dataset, **kwargs: Any) -> AbstractDataStream:
+        """Make a stream with the data set's default transformers over it.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            What is read.
+        **kwargs
+            The other arguments of the class, which refuses those that it does not know.
+
+        Returns
+        -------
+        AbstractDataStream
+        """
+        return dataset.apply_default_transformers(cls(dataset, **kwargs))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the items of each example or batch: those of the data set."""
+        return tuple(self.dataset.sources)
+
+    @sources.setter
+    def sources(self, sources: Sequence[str]) -> None:
+        self.dataset.sources = sources  # type: ignore[assignment]
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many items an epoch has; None if that is not known."""
+        if self.iteration_scheme is not None:
+            return getattr(self.iteration_scheme, "num_requests", None)
+        return _known(self.dataset)
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples an epoch has; None if that is not known."""
+        return _known(self.dataset if self.iteration_scheme is None else self.iteration_scheme)
+
+    def get_data(self, request: Request | None = None) -> tuple:
+        """Answer a request of a data set that takes requests.
+
+        Parameters
+        ----------
+        request : object, optional
+            What `Dataset.get_data` understands.
+
+        Returns
+        -------
+        tuple
+        """
+        stage = self.__dict__.get("_stage")
+        if stage is not None:
+            return self.read(stage, request)
+        if self.data_state is None:
+            self.data_state = self.dataset.open()
+        return self.dataset.get_data(self.data_state, request)
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        if self.data_state is not None:
+            self.dataset.close(self.data_state)
+            self.data_state = None
+
+    def start(self, stage: Stage) -> None:
+        """Open the data set; see `AbstractDataStream.start`."""
+        super().start(stage)
+        if stage.requests is None:
+            stage.state = self._open_epoch(stage.epoch)
+        else:
+            if self.data_state is None:
+                self.data_state = self.dataset.open()
+            stage.state = self.data_state
+
+    def _open_epoch(self, epoch: int) -> Any:
+        state = self.dataset.open()
+        if type(self.dataset).next_epoch is not Dataset.next_epoch:
+            for _ in range(epoch):
+                state = self.dataset.next_epoch(state)
+        return state
+
+    def finish(self, stage: Stage) -> None:
+        """Close the state of a data set that takes no requests."""
+        if stage.requests is None:
+            self.dataset.close(stage.state)
+
+    def read(self, stage: Stage, request: Request | None) -> tuple:
+        """Read one item; see `AbstractDataStream.read`."""
+        return self.dataset.get_data(stage.state, request)
+
+    def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
+        """Put a stage at a position; a data set without requests is read again from the front."""
+        super().set_position(stage, position)
+        if stage.requests is None:
+            self.dataset.close(stage.state)
+            stage.state = self._open_epoch(stage.epoch)
+            self.dataset.skip(stage.state, position["index"])
+
+    def identity(self) -> dict[str, Any]:
+        """Say what this pipeline is; see `AbstractDataStream.identity`."""
+        return {**super().identity(), "dataset": describe(self.dataset)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "data_state": None}
+
+    def __repr__(self) -> str:
+        scheme = "" if self.iteration_scheme is None else f", {self.iteration_scheme!r}"
+        return f"{type(self).__name__}({self.dataset!r}{scheme})"
+
+
+def _known(counted: Any) -> int | None:
+    count = getattr(counted, "num_examples", None)
+    # A data set written for Fuel says NaN when it does not know.
+    return count if count is None or count == count else None
+
+
+def _place(branch: str, children: Sequence[Any]) -> str:
+    """Count the stages below, so that a stage keeps its place when others are put above it."""
+    if not children:
+        return f"{branch}/0"
+    heights = [child.place.rpartition("/")[2] for child in children]
+    served = any(height.startswith("s") for height in heights)
+    height = max(int(height.lstrip("s")) for height in heights) + 1
+    return f"{branch}/{'s' if served else ''}{height}"
+
+
+def _open_child(stream: Any, epoch: int, branch: str) -> Any:
+    if _makes_own_iterators(stream):
+        # Its stages are numbered elsewhere; the letter keeps their places apart from ours.
+        return IteratorStage(_restart(stream, epoch), epoch, f"{branch}/s0")
+    return stream.open_stage(epoch, branch)
+
+
+def _makes_own_iterators(stream: Any) -> bool:
+    own = getattr(type(stream), "get_epoch_iterator", None)
+    return own is not AbstractDataStream.get_epoch_iterator
+
+
+def _restart(stream: Any, epoch: int) -> Callable[[], Any]:
+    parameters = inspect.signature(stream.get_epoch_iterator).parameters.values()
+    takes_epoch = any(p.name == "epoch" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def restart() -> Any:
+        if takes_epoch:
+            return stream.get_epoch_iterator(as_dict=False, epoch=epoch)
+        stream.epochs_begun = epoch
+        return stream.get_epoch_iterator(as_dict=False)
+
+    return restart

@@ -1,0 +1,202 @@
+"""Derive graphs with dropout and noise.
+
+Each variable gets a random key of its own, whose name says which variable it belongs to
+(``dropout/mlp/linear_0.apply.output``) and from which, with the seed, its first value is hashed. So
+masks do not depend on the order of the variables, nor on what else is dropped.
+
+In the step of a loop a variable gets one mask, or one noise, for all steps of a call, as
+Y. Gal and Z. Ghahramani propose in *A Theoretically Grounded Application of Dropout in Recurrent
+Neural Networks*, NIPS 2016.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from aesara.graph.basic import Variable
+
+from bricks.filter import get_application_call, get_brick
+from bricks.graph.computation import ComputationGraph
+from bricks.interfaces import derive_seed
+from bricks.roles import DROPOUT, add_role
+
+__all__ = ["apply_dropout", "apply_noise"]
+
+
+def apply_dropout(
+    computation_graph: ComputationGraph,
+    variables: Iterable[Variable],
+    drop_prob: Any,
+    rng: Any = None,
+    seed: int | None = None,
+    custom_divisor: Any = None,
+    *,
+    masks: Mapping[Variable, Variable] | None = None,
+) -> ComputationGraph:
+    """Return a graph in which elements of some variables are set to zero at random.
+
+    What is left is divided by the probability to be left, so that the graph without dropout is
+    the one to use after training.
+
+    Parameters
+    ----------
+    computation_graph : ComputationGraph
+        The graph.
+    variables : iterable of Variable
+        Variables of floating point numbers in it.
+    drop_prob : float or Variable
+        The probability to be set to zero, at least 0 and below 1.
+    rng : bricks.xla.RandomStream, optional
+        What all masks are drawn from; by default each variable has its own key.
+    seed : int, optional
+        Seed of these keys; ``config.default_seed`` by default.
+    custom_divisor : float or Variable, optional
+        What to divide by instead.
+    masks : mapping of Variable to Variable, optional
+        Masks to use for some of the variables, for instance inputs: 1 where the element is left.
+
+    Returns
+    -------
+    ComputationGraph
+        The new graph. What stands for the variables has the role DROPOUT, and
+        ``tag.replacement_of``.
+
+    Raises
+    ------
+    ValueError
+        If `drop_prob` is out of range, or a variable holds integers.
+
+    References
+    ----------
+    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, *Dropout: A Simple Way
+    to Prevent Neural Networks from Overfitting*, JMLR 15, 2014.
+    """
+    if isinstance(drop_prob, numbers.Real) and not 0 <= drop_prob < 1:
+        raise ValueError(
+            f"apply_dropout: `drop_prob` must be at least 0 and below 1; got {drop_prob}."
+        )
+    divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
+    masks = dict(masks or {})
+
+    def drop(variable: Variable, stream: Any) -> Variable:
+        mask = masks.get(variable)
+        if mask is None:
+            mask = stream.binomial(size=variable.shape, p=1 - drop_prob, dtype=variable.dtype)
+        dropped = variable * mask / divisor
+        add_role(dropped, DROPOUT)
+        return dropped
+
+    return _replace_at_random(computation_graph, variables, "dropout", drop, rng, seed)
+
+
+def apply_noise(
+    computation_graph: ComputationGraph,
+    variables: Iterable[Variable],
+    level: Any,
+    seed: int | None = None,
+    rng: Any = None,
+) -> ComputationGraph:
+    """Return a graph in which normally distributed noise is added to some variables.
+
+    Parameters
+    ----------
+    computation_graph : ComputationGraph
+        The graph.
+    variables : iterable of Variable
+        Variables of floating point numbers in it; parameters too.
+    level : float or Variable
+        The standard deviation of the noise, at least 0.
+    seed : int, optional
+        Seed of the keys of the variables; ``config.default_seed`` by default.
+    rng : bricks.xla.RandomStream, optional
+        What all noise is drawn from; by default each variable has its own key.
+
+    Returns
+    -------
+    ComputationGraph
+        The new graph. What stands for the variables has ``tag.replacement_of``.
+
+    Raises
+    ------
+    ValueError
+        If `level` is negative, or a variable holds integers.
+    """
+    if isinstance(level, numbers.Real) and level < 0:
+        raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
+
+    def add_noise(variable: Variable, stream: Any) -> Variable:
+        noise = stream.normal(size=variable.shape, std=level, dtype=variable.dtype)
+        return variable + noise
+
+    return _replace_at_random(computation_graph, variables, "noise", add_noise, rng, seed)
+
+
+def _replace_at_random(
+    graph: ComputationGraph,
+    variables: Iterable[Variable],
+    purpose: str,
+    replacement: Callable[[Variable, Any], Variable],
+    rng: Any,
+    seed: int | None,
+) -> ComputationGraph:
+    """Replace variables by what a function makes of them and of a random stream."""
+    from bricks.config import config
+    from bricks.xla import RandomStream
+
+    variables = list(dict.fromkeys(variables))
+    for variable in variables:
+        if not variable.dtype.startswith("float"):
+            raise ValueError(
+                f"apply_{purpose}: {variable} holds {variable.dtype}; only variables of floating "
+                "point numbers can be replaced. Cast it in the graph, and choose the result."
+            )
+    seed = config.default_seed if seed is None else seed
+    names = _names_of_keys(graph, variables, purpose)
+    replacements = {}
+    for variable in variables:
+        name = names[variable]
+        stream = rng if rng is not None else RandomStream(derive_seed(seed, name), name=name)
+        replacements[variable] = replacement(variable, stream)
+        replacements[variable].tag.replacement_of = variable
+    return graph.replace(replacements)
+
+
+def _names_of_keys(
+    graph: ComputationGraph, variables: list[Variable], purpose: str
+) -> dict[Variable, str]:
+    """Return a name for each variable that no other one of the graph has.
+
+    Of several variables of one place (a brick that is applied twice) the second in the graph's
+    order gets ``#1``, whichever of them are replaced.
+    """
+    everywhere = [*graph.variables, *graph.scan_variables]
+    taken = {str(shared.name).rpartition(".")[0] for shared in graph.shared_variables}
+    counts: dict[str, int] = {}
+    wanted, names = set(variables), {}
+    for variable in dict.fromkeys([*everywhere, *variables]):
+        name = f"{purpose}/{_place(variable)}"
+        number = counts.get(name, 0)
+        counts[name] = number + 1
+        if variable not in wanted:
+            continue
+        unique = f"{name}#{number}" if number else name
+        while unique in taken:
+            # Another dropout of the same graph has used the name before.
+            unique += "'"
+        taken.add(unique)
+        names[variable] = unique
+    return names
+
+
+def _place(variable: Variable) -> str:
+    """Return what tells a variable from others: brick, application and name."""
+    while hasattr(variable.tag, "replacement_of"):
+        variable = variable.tag.replacement_of
+    brick, call = get_brick(variable), get_application_call(variable)
+    name = getattr(variable.tag, "name", None) or variable.name or "variable"
+    if brick is None:
+        return name
+    path = brick.path.lstrip("/")
+    return f"{path}.{call.application.name}.{name}" if call is not None else f"{path}.{name}"

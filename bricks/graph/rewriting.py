@@ -1,0 +1,305 @@
+"""Replace variables of a graph, all of them in one pass.
+
+Every node below the outputs is cloned once. A variable that is replaced leads to two clones: its
+own, which only its replacement sees, and the replacement, which everyone else sees. Parts of a
+replacement that depend on the replaced variable belong to that replacement alone; the other parts
+are shared with the rest of the graph.
+
+Inside loops the same is done to the graph of the step. Whatever a replacement inside a loop uses
+from outside becomes a further non-sequence of the loop: it is the same in every step.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as replace_fields
+from typing import Any
+
+from aesara import tensor
+from aesara.graph.basic import Apply, Constant, NominalVariable, Variable, io_toposort
+from aesara.scan.op import Scan
+from aesara.tensor.type import TensorType
+
+from bricks.annotations import get_annotations
+from bricks.applications import ApplicationCall
+
+__all__ = ["Rewriter", "inner_variables"]
+
+#: A node, and the replaced variable in whose replacement it is cloned (None: everywhere).
+_Place = tuple[Apply, Variable | None]
+
+
+def inner_variables(op: Scan) -> set[Variable]:
+    """Return the variables of the step of a loop, and of the loops in it.
+
+    Parameters
+    ----------
+    op : Scan
+        The loop.
+
+    Returns
+    -------
+    set of Variable
+        The variables.
+    """
+    nodes = io_toposort([], op.inner_outputs)
+    found = {variable for node in nodes for variable in [*node.inputs, *node.outputs]}
+    found.update(op.inner_inputs, op.inner_outputs)
+    for node in nodes:
+        if isinstance(node.op, Scan):
+            found |= inner_variables(node.op)
+    return found
+
+
+class Rewriter:
+    """Clones graphs with some of their variables replaced.
+
+    Parameters
+    ----------
+    replacements : mapping of Variable to Variable
+        What is replaced by what.
+    step : Scan, optional
+        The loop to whose step the graph belongs; what lies outside is made its input.
+    """
+
+    def __init__(self, replacements: Mapping[Variable, Any], step: Scan | None = None) -> None:
+        self.replacements = {
+            variable: _of_type(variable, value) for variable, value in replacements.items()
+        }
+        self._clones: dict[_Place, Apply] = {}
+        self._calls: dict[int, tuple[ApplicationCall, ApplicationCall]] = {}
+        self._loops_under_way: list[Apply] = []
+        self._step_inputs = set(step.inner_inputs) if step is not None else None
+        #: Variables from outside the loop, and what stands for them in the step.
+        self.from_outside: dict[Variable, Variable] = {}
+        inside = inner_variables(step) if step is not None else set()
+        self._movable = self._nodes_that_depend_on(inside) if step is not None else None
+        self._dependent = {
+            variable: self._nodes_between(variable, value)
+            for variable, value in self.replacements.items()
+        }
+
+    def rewrite(self, outputs: Sequence[Variable]) -> list[Variable]:
+        """Return the outputs of the new graph.
+
+        Parameters
+        ----------
+        outputs : sequence of Variable
+            The outputs of the old one.
+
+        Returns
+        -------
+        list of Variable
+            The new ones.
+        """
+        new = [self.new(output) for output in outputs]
+        if self._step_inputs is None:
+            self._rewrite_tags()
+        return new
+
+    def new(self, variable: Variable) -> Variable:
+        """Return what stands for a variable in the new graph."""
+        found = self._resolve(variable, None)
+        if isinstance(found, tuple):
+            self._clone(found[0])
+        return self._cloned(found)
+
+    def _nodes_that_depend_on(self, inside: set[Variable]) -> set[Apply]:
+        """Return the nodes of the step, and those of replacements that need the step."""
+        nodes = {variable.owner for variable in inside if variable.owner is not None}
+        for node in io_toposort([], list(self.replacements.values())):
+            needs_step = any(i in inside or i.owner in nodes for i in node.inputs)
+            # Only tensors are handed into a loop: a random generator is made of its key inside.
+            if needs_step or not isinstance(node.outputs[0].type, TensorType):
+                nodes.add(node)
+        return nodes
+
+    def _nodes_between(self, variable: Variable, value: Variable) -> set[Apply]:
+        """Return the nodes of a replacement that depend on the variable that it replaces."""
+        nodes: set[Apply] = set()
+        for node in _nodes_below(value, self.replacements):
+            if any(i is variable or i.owner in nodes for i in node.inputs):
+                nodes.add(node)
+        return nodes
+
+    def _resolve(
+        self, variable: Variable, within: Variable | None
+    ) -> Variable | tuple[_Place, int]:
+        """Say what stands for a variable: a leaf, or an output of a clone."""
+        passed = []
+        while variable is not within and variable in self.replacements:
+            if variable in passed:
+                raise ValueError(_circle(passed))
+            passed.append(variable)
+            variable, within = self.replacements[variable], variable
+        if variable is within:
+            within = None
+        node = variable.owner
+        if node is None or (self._movable is not None and node not in self._movable):
+            return self._leaf(variable)
+        if within is not None and node not in self._dependent[within]:
+            within = None
+        return (node, within), variable.index
+
+    def _leaf(self, variable: Variable) -> Variable:
+        """Return what stands for a variable that is not cloned."""
+        is_known = self._step_inputs is None or variable in self._step_inputs
+        if is_known or isinstance(variable, Constant):
+            return variable
+        return self.from_outside.setdefault(variable, variable.type(name=variable.name))
+
+    def _clone(self, start: _Place) -> None:
+        """Clone a node and all that it needs."""
+        stack: list[_Place] = [start]
+        under_way: set[_Place] = set()
+        while stack:
+            place = stack[-1]
+            if place in self._clones:
+                stack.pop()
+                continue
+            node, within = place
+            inputs = [self._resolve(i, within) for i in node.inputs]
+            needed = [i[0] for i in inputs if isinstance(i, tuple) and i[0] not in self._clones]
+            if needed:
+                if place in under_way:
+                    raise ValueError(_circle([one[1] for one in stack if one[1] is not None]))
+                under_way.add(place)
+                stack.extend(needed)
+                continue
+            self._clones[place] = self._clone_node(node, [self._cloned(i) for i in inputs])
+            stack.pop()
+
+    def _cloned(self, found: Variable | tuple[_Place, int]) -> Variable:
+        """Return the variable that `_resolve` found, once its node is cloned."""
+        return found if isinstance(found, Variable) else self._clones[found[0]].outputs[found[1]]
+
+    def _clone_node(self, node: Apply, inputs: list[Variable]) -> Apply:
+        """Return a copy of a node with other inputs, names and tags of its outputs kept."""
+        if isinstance(node.op, Scan):
+            inside = inner_variables(node.op)
+            within = {k: v for k, v in self.replacements.items() if k in inside}
+            if within:
+                return self._clone_scan(node, inputs, within)
+        try:
+            clone = node.clone_with_new_inputs(inputs)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"replace: {node.op} cannot take the new inputs "
+                f"{[f'{i}: {i.type}' for i in inputs]}: {error}"
+            ) from error
+        return _with_tags(clone, node)
+
+    def _clone_scan(self, node: Apply, inputs: list[Variable], within: dict) -> Apply:
+        """Return a copy of a loop in whose step variables are replaced."""
+        op = node.op
+        if node in self._loops_under_way:
+            raise ValueError(
+                f"replace: a replacement in the step of {op} uses what that loop gives. It may use "
+                "variables of the step, and of the graph before the loop."
+            )
+        for variable in within:
+            if isinstance(variable, NominalVariable):
+                raise ValueError(
+                    f"replace: {variable} is an input of the step of {op}, which loops share. "
+                    "Replace what is fed to the loop, or what the step computes from it."
+                )
+        inner = Rewriter(within, step=op)
+        outputs = inner.rewrite(op.inner_outputs)
+        outside = list(inner.from_outside)
+        info = replace_fields(op.info, n_non_seqs=op.info.n_non_seqs + len(outside))
+        new_op = Scan(
+            [*op.inner_inputs, *inner.from_outside.values()],
+            outputs,
+            info,
+            mode=op.mode,
+            truncate_gradient=op.truncate_gradient,
+            name=op.name,
+            profile=op.profile,
+            allow_gc=op.allow_gc,
+            strict=op.strict,
+        )
+        self._loops_under_way.append(node)
+        given = [self.new(variable) for variable in outside]
+        self._loops_under_way.pop()
+        return _with_tags(new_op.make_node(*inputs, *given), node)
+
+    def _rewrite_tags(self) -> None:
+        """Let tags of new variables speak of new variables; continues while that makes more."""
+        done = 0
+        while done < len(self._clones):
+            nodes = list(self._clones.values())[done:]
+            done += len(nodes)
+            for variable in (output for node in nodes for output in node.outputs):
+                if get_annotations(variable):
+                    variable.tag.annotations = [
+                        self._new_call(one) if isinstance(one, ApplicationCall) else one
+                        for one in get_annotations(variable)
+                    ]
+                scheme = getattr(variable.tag, "aggregation_scheme", None)
+                if scheme is not None:
+                    variable.tag.aggregation_scheme = self._with_new_variables(scheme)
+
+    def _new_call(self, call: ApplicationCall) -> ApplicationCall:
+        """Return the copy of an application call that stands in the new graph."""
+        if id(call) not in self._calls:
+            new = copy.copy(call)
+            self._calls[id(call)] = (call, new)
+            new.auxiliary_variables = [self.new(one) for one in call.auxiliary_variables]
+            new.updates = type(call.updates)((k, self.new(v)) for k, v in call.updates.items())
+            new.metadata = {
+                key: self.new(value) if isinstance(value, Variable) else value
+                for key, value in call.metadata.items()
+            }
+        return self._calls[id(call)][1]
+
+    def _with_new_variables(self, thing: Any) -> Any:
+        """Return a copy of an object whose attributes that are variables are the new ones."""
+        new = copy.copy(thing)
+        for name, value in vars(thing).items():
+            if isinstance(value, Variable):
+                setattr(new, name, self.new(value))
+        return new
+
+
+def _nodes_below(output: Variable, stops: Mapping[Variable, Any]) -> list[Apply]:
+    """Return the nodes that an output needs, inputs first, not looking below some variables."""
+    order: dict[Apply, None] = {}
+    stack = [output.owner] if output not in stops and output.owner is not None else []
+    while stack:
+        node = stack[-1]
+        below = [i.owner for i in node.inputs if i not in stops and i.owner is not None]
+        missing = [one for one in below if one not in order]
+        if not missing:
+            order[stack.pop()] = None
+        stack.extend(missing)
+    return list(order)
+
+
+def _of_type(variable: Variable, value: Any) -> Variable:
+    """Return a replacement as a variable of the type of what it replaces."""
+    if not isinstance(value, Variable):
+        value = tensor.as_tensor_variable(value)
+    try:
+        return variable.type.filter_variable(value, allow_convert=True)
+    except TypeError as error:
+        raise TypeError(
+            f"replace: {variable} of type {variable.type} cannot be replaced by {value} of type "
+            f"{value.type}. Cast or reshape the replacement."
+        ) from error
+
+
+def _with_tags(clone: Apply, node: Apply) -> Apply:
+    """Give the outputs of a clone the names and tags of the original's."""
+    for new, old in zip(clone.outputs, node.outputs, strict=True):
+        new.name = old.name
+        new.tag = copy.copy(old.tag)
+    return clone
+
+
+def _circle(variables: Iterable[Variable | None]) -> str:
+    names = ", ".join(dict.fromkeys(str(variable) for variable in variables))
+    return (
+        f"replace: the replacements of {names} contain each other. A replacement may contain what "
+        "it replaces, and others that do not lead back to it."
+    )

@@ -1,0 +1,21 @@
+"""What can go wrong between a data server and its clients."""
+
+
+class ServerError(RuntimeError):
+    """The server could not give what was asked; the message says why and what to do."""
+
+
+class PipelineError(ServerError):
+    """The served pipeline raised; the message carries the traceback from the server."""
+
+
+class WireError(ServerError):
+    """A message that does not follow the wire format, or a value that it cannot carry."""
+
+
+class RecipeError(ValueError):
+    """A recipe that names no stream: a wrong file, function or argument."""
+
+
+class ConnectionLost(Exception):
+    """The other side is gone. The client takes care of it; it never reaches a user."""

@@ -1,0 +1,100 @@
+"""Lowerings of conditions, checks, printing and inner graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+from aesara import gradient
+from aesara.compile.builders import OpFromGraph
+from aesara.graph.basic import Apply
+from aesara.ifelse import IfElse
+from aesara.printing import Print
+from aesara.raise_op import CheckAndRaise
+
+from bricks.xla.errors import GraphError
+from bricks.xla.lowering import Context, is_known, lowering
+
+
+@lowering(IfElse, fold=False)
+def lower_ifelse(op: IfElse, node: Apply, context: Context) -> Callable:
+    """Choose between two groups of values; both are computed unless the condition is known."""
+
+    def choose(condition: Any, yes: Any, no: Any) -> jax.Array:
+        if numpy.shape(yes) != numpy.shape(no):
+            raise GraphError(
+                f"the branches of an ifelse have shapes {numpy.shape(yes)} and {numpy.shape(no)}; "
+                "XLA needs equal ones"
+            )
+        return jnp.where(jnp.asarray(condition) != 0, yes, no)
+
+    def ifelse(condition: Any, *branches: Any) -> Any:
+        yes, no = branches[: op.n_outs], branches[op.n_outs :]
+        if is_known(condition):
+            results = yes if bool(condition) else no
+        else:
+            results = tuple(choose(condition, *pair) for pair in zip(yes, no))
+        return results if op.n_outs > 1 else results[0]
+
+    return ifelse
+
+
+@lowering(CheckAndRaise, fold=False)
+def lower_check(op: CheckAndRaise, node: Apply, context: Context) -> Callable:
+    """Pass a value on if conditions hold; known ones are looked at while tracing."""
+
+    def check(value: Any, *conditions: Any) -> Any:
+        for condition in conditions:
+            context.check(condition, op.exc_type(op.msg))
+        return value
+
+    return check
+
+
+@lowering(Print, fold=False)
+def lower_print(op: Print, node: Apply, context: Context) -> Callable:
+    """Print a value, from the device, each time it is computed."""
+
+    def show(value: Any) -> Any:
+        for attribute in op.attrs:
+            text = f"{op.message} {attribute} = ".replace("{", "{{").replace("}", "}}")
+            jax.debug.print(text + "{shown}", shown=_attribute_of(value, attribute))
+        return value
+
+    return show
+
+
+def _attribute_of(value: Any, attribute: str) -> Any:
+    """Read what is to be printed: the value itself, a property, or what a method returns."""
+    if attribute == "__str__":
+        return jnp.asarray(value)
+    found = getattr(jnp.asarray(value), attribute)
+    return found() if callable(found) else found
+
+
+@lowering(OpFromGraph, fold=False)
+def lower_inner_graph(op: OpFromGraph, node: Apply, context: Context) -> Callable:
+    """Compute an inner graph."""
+    function = context.function_of(op.fgraph)
+
+    def inner_graph(*operands: Any) -> Any:
+        results = function(*operands)
+        return tuple(results) if len(results) > 1 else results[0]
+
+    return inner_graph
+
+
+@lowering(
+    gradient.ConsiderConstant,
+    gradient.DisconnectedGrad,
+    gradient.GradClip,
+    gradient.GradScale,
+    gradient.UndefinedGrad,
+    gradient.ZeroGrad,
+)
+def lower_gradient_marker(op: Any, node: Apply, context: Context) -> Callable:
+    """Pass the value on; these operations only change gradients."""
+    return lambda x: x

@@ -1,0 +1,160 @@
+"""What goes wrong between a graph and its machine code, said in words.
+
+Nodes of a graph are described by the variable they compute, and by the brick and application
+that made it, which bricks note in ``variable.tag.annotations``. Aesara's rewriting drops such
+notes from what it makes itself, so the nearest variable that has them stands in.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy
+from aesara.graph.basic import Apply, Variable
+
+__all__ = [
+    "DataDependentShape",
+    "DonatedStateLost",
+    "GraphError",
+    "UnsupportedOp",
+    "WrongCompiler",
+    "describe_node",
+    "describe_variable",
+]
+
+#: How many variables are looked at in search of one that a brick made.
+_SEARCH_LIMIT = 200
+
+
+class GraphError(ValueError):
+    """A graph cannot be computed with the shapes, dtypes or values that were given."""
+
+
+class UnsupportedOp(NotImplementedError):
+    """A graph has an operation that cannot be compiled by XLA here."""
+
+
+class DataDependentShape(GraphError):
+    """A shape, a bound or a count depends on values that are only known at run time.
+
+    Parameters
+    ----------
+    message : str
+        What would have to be known.
+    value : object, optional
+        The value that is not known when the graph is traced.
+    variables : sequence of aesara variables, optional
+        The variables of the graph that hold it, once they were found.
+    """
+
+    def __init__(self, message: str, value: Any = None, variables: Sequence[Variable] = ()):
+        super().__init__(message)
+        self.value = value
+        self.variables = list(variables)
+
+
+class DonatedStateLost(RuntimeError):
+    """The values of shared variables are gone, because a call that updates them failed half-way."""
+
+
+class WrongCompiler(RuntimeError):
+    """The installed jaxlib computes wrong results on this machine."""
+
+
+def _name_of_maker(annotation: Any) -> str | None:
+    """Name an annotation: a brick, or the call of a brick's application."""
+    application = getattr(annotation, "application", None)
+    if application is not None:
+        brick = getattr(application, "brick", None)
+        name = getattr(application, "application_name", None) or getattr(application, "name", "")
+        return f"{_path_of_brick(brick)}.{name}"
+    if hasattr(annotation, "name") and hasattr(annotation, "children"):
+        return _path_of_brick(annotation)
+    return None
+
+
+def _path_of_brick(brick: Any) -> str:
+    """Return ``/mlp/linear_0`` for a brick that knows its parents, else its name."""
+    if hasattr(brick, "get_unique_path"):
+        return "/" + "/".join(part.name for part in brick.get_unique_path())
+    return f"/{getattr(brick, 'name', brick)}"
+
+
+def makers_of(variable: Variable) -> list[str]:
+    """List the bricks and applications that a variable's annotations name, the innermost last."""
+    annotations = getattr(variable.tag, "annotations", None) or ()
+    names = (_name_of_maker(annotation) for annotation in annotations)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _neighbours(variable: Variable, clients: Any) -> Iterable[Variable]:
+    """List the variables computed from one, where clients are known, and those it comes from."""
+    for client, _ in clients.get(variable, ()) if clients is not None else ():
+        yield from getattr(client, "outputs", ())
+    if variable.owner is not None:
+        yield from variable.owner.inputs
+
+
+def _nearest_maker(start: Sequence[Variable], clients: Any) -> str | None:
+    """Find who made these variables, or else who made the variable nearest to them."""
+    seen, queue = set(start), deque(start)
+    while queue and len(seen) < _SEARCH_LIMIT:
+        variable = queue.popleft()
+        makers = makers_of(variable)
+        if makers:
+            near = "" if variable in start else "near "
+            return f"{near}{variable.name or 'a variable'} of {makers[-1]}"
+        for neighbour in _neighbours(variable, clients):
+            if neighbour not in seen:
+                seen.add(neighbour)
+                queue.append(neighbour)
+    return None
+
+
+def describe_variable(variable: Variable) -> str:
+    """Name a variable and its type, and the brick that made it where one did.
+
+    Parameters
+    ----------
+    variable : aesara variable
+
+    Returns
+    -------
+    str
+        For example ``'x' (float32 matrix), of /mlp/linear_0.apply``.
+    """
+    name = f"'{variable.name}'" if variable.name else "an unnamed variable"
+    kind = f" ({variable.type})"
+    makers = makers_of(variable)
+    return name + kind + (f", of {makers[-1]}" if makers else "")
+
+
+def describe_node(node: Apply, clients: Any = None) -> str:
+    """Name an operation of a graph, its operands, and the brick that made it.
+
+    Parameters
+    ----------
+    node : aesara.graph.basic.Apply
+        The operation in its graph.
+    clients : mapping, optional
+        The ``clients`` of its :class:`~aesara.graph.fg.FunctionGraph`; they let the brick be found
+        from what is computed with the result.
+
+    Returns
+    -------
+    str
+        For example ``dot(x, W) made by /mlp/linear_0.apply``.
+    """
+    operands = ", ".join(variable.name or f"<{variable.type}>" for variable in node.inputs)
+    maker = _nearest_maker(node.outputs, clients)
+    if maker is None:
+        maker = _nearest_maker(node.inputs, None)
+    where = f", {'' if maker.startswith('near') else 'which is '}{maker}" if maker else ""
+    return f"{node.op}({operands}){where}"
+
+
+def describe_value(value: Any) -> str:
+    """Give the dtype and the shape of an array."""
+    return f"{getattr(value, 'dtype', type(value).__name__)}{numpy.shape(value)}"

@@ -1,0 +1,182 @@
+"""Lowerings of indices and slices, and of assignments and increments through them.
+
+An increment of a constant slice, which is what the gradient of a slice is, becomes a padded
+addition or a slice update and never a scatter: that is faster on every device, and some scatters
+abort the process in some releases of XLA. An index outside its axis cannot raise on a device: what
+is read there is NaN (the smallest value, for integers), and what is written there is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy
+from aesara.graph.basic import Apply
+from aesara.tensor import subtensor
+from aesara.tensor.type_other import MakeSlice
+from jax import lax
+
+from bricks.xla.errors import DataDependentShape
+from bricks.xla.lowering import Context, is_known, known_int, lowering
+
+
+def _known_slice(index: slice) -> slice:
+    bounds = (
+        None if bound is None else known_int(bound, "the bounds of a slice")
+        for bound in (index.start, index.stop, index.step)
+    )
+    return slice(*bounds)
+
+
+def _index_part(index: Any) -> Any:
+    """Make one part of an index what JAX expects: known where that is possible."""
+    if isinstance(index, slice):
+        return _known_slice(index)
+    if index is None:
+        return None
+    if is_known(index):
+        array = numpy.asarray(index)
+        return int(array) if array.ndim == 0 and array.dtype != bool else array
+    if index.dtype == bool:
+        raise DataDependentShape(
+            "how many elements a mask selects must be known when the graph is compiled", index
+        )
+    return index
+
+
+def _index(op: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Build the index of an operation from its operands."""
+    parts = subtensor.indices_from_subtensor(operands, getattr(op, "idx_list", None))
+    return tuple(_index_part(part) for part in parts)
+
+
+def _is_constant(index: Sequence[Any]) -> bool:
+    return all(isinstance(part, (int, slice)) for part in index)
+
+
+def _check_bounds(index: Sequence[Any], shape: Sequence[int]) -> None:
+    """Refuse known indices outside their axes, which JAX would move inside."""
+    for axis, (part, length) in enumerate(zip(index, shape)):
+        if isinstance(part, int) and not -length <= part < length:
+            raise IndexError(f"index {part} is out of bounds for axis {axis} of length {length}")
+
+
+@lowering(subtensor.Subtensor, subtensor.AdvancedSubtensor, subtensor.AdvancedSubtensor1)
+def lower_subtensor(op: Any, node: Apply, context: Context) -> Callable:
+    """Read through an index."""
+
+    def read(x: Any, *operands: Any) -> jax.Array:
+        index, x = _index(op, operands), jnp.asarray(x)
+        if _is_constant(index):
+            _check_bounds(index, x.shape)
+            return x[index]
+        return x.at[index].get(mode="fill")
+
+    return read
+
+
+class _Region(NamedTuple):
+    """A constant slice of an array, as a start, a length and a positive step for each axis."""
+
+    starts: tuple[int, ...]
+    lengths: tuple[int, ...]
+    steps: tuple[int, ...]
+    reversed_axes: tuple[int, ...]
+    indexed_axes: tuple[int, ...]
+
+
+def _region(index: Sequence[int | slice], shape: Sequence[int]) -> _Region:
+    """Describe a constant index of an array of a given shape."""
+    _check_bounds(index, shape)
+    full = (*index, *[slice(None)] * (len(shape) - len(index)))
+    ranges, reversed_axes = [], []
+    for axis, (part, length) in enumerate(zip(full, shape)):
+        if isinstance(part, int):
+            ranges.append(range(part % length, part % length + 1))
+            continue
+        places = range(*part.indices(length))
+        if places.step < 0:
+            reversed_axes.append(axis)
+            places = places[::-1]
+        ranges.append(places)
+    return _Region(
+        starts=tuple(places.start if len(places) else 0 for places in ranges),
+        lengths=tuple(len(places) for places in ranges),
+        steps=tuple(places.step for places in ranges),
+        reversed_axes=tuple(reversed_axes),
+        indexed_axes=tuple(axis for axis, part in enumerate(full) if isinstance(part, int)),
+    )
+
+
+def _fit(y: jax.Array, region: _Region) -> jax.Array:
+    """Bring what is written into the shape and direction of the region."""
+    lengths = region.lengths
+    visible = tuple(
+        length for axis, length in enumerate(lengths) if axis not in region.indexed_axes
+    )
+    y = lax.reshape(jnp.broadcast_to(y, visible), lengths)
+    return lax.rev(y, region.reversed_axes) if region.reversed_axes else y
+
+
+def _add_to_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
+    """Add to a constant slice by padding with zeros."""
+    padding = []
+    for axis, length in enumerate(x.shape):
+        start, step = region.starts[axis], region.steps[axis]
+        end = start + (region.lengths[axis] - 1) * step + 1
+        padding.append((start, length - end, step - 1))
+    return x + lax.pad(y, jnp.zeros((), x.dtype), padding)
+
+
+def _write_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
+    """Overwrite a constant slice."""
+    is_dense = all(
+        step == 1 or length == 1 for step, length in zip(region.steps, region.lengths)
+    )
+    if is_dense:
+        return lax.dynamic_update_slice(x, y, [numpy.int32(start) for start in region.starts])
+    index = tuple(
+        slice(start, start + (length - 1) * step + 1, step)
+        for start, length, step in zip(region.starts, region.lengths, region.steps)
+    )
+    return x.at[index].set(y)
+
+
+def _change_constant_slice(
+    x: jax.Array, y: jax.Array, index: Sequence[int | slice], *, overwrite: bool
+) -> jax.Array:
+    region = _region(index, x.shape)
+    if 0 in region.lengths:
+        return x
+    y = _fit(y, region)
+    if y.shape == x.shape:
+        return y if overwrite else x + y
+    return _write_region(x, y, region) if overwrite else _add_to_region(x, y, region)
+
+
+@lowering(
+    subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor, subtensor.AdvancedIncSubtensor1
+)
+def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
+    """Overwrite or increment through an index; increments of one place add up."""
+    overwrite = op.set_instead_of_inc
+
+    def change(x: Any, y: Any, *operands: Any) -> jax.Array:
+        x = jnp.asarray(x)
+        y = jnp.asarray(y, x.dtype)
+        index = _index(op, operands)
+        if _is_constant(index):
+            return _change_constant_slice(x, y, index, overwrite=overwrite)
+        place = x.at[index]
+        return place.set(y) if overwrite else place.add(y)
+
+    return change
+
+
+@lowering(MakeSlice)
+def lower_make_slice(op: Any, node: Apply, context: Context) -> Callable:
+    """Put bounds into a slice."""
+    return lambda *bounds: slice(*bounds)

@@ -1,0 +1,172 @@
+"""The registry from Aesara's operations to functions of JAX.
+
+A *lowering* is registered for a class of operations, and is used for its subclasses too::
+
+    @lowering(Dot)
+    def lower_dot(op, node, context):
+        def dot(x, y):
+            return jnp.dot(x, y)
+
+        return dot
+
+It is given the operation, its node in the graph and a :class:`Context`, and returns a function
+of the node's inputs. These are arrays of JAX, or numpy arrays and scalars where the value is
+known while the graph is traced (see :mod:`bricks.xla.evaluation`). The function returns the
+output, or a tuple of them if the node has several; their dtypes are made what the graph declares.
+
+A family of operations is a module that registers its lowerings; :mod:`bricks.xla.families` lists
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy
+from aesara.graph.basic import Apply
+from aesara.graph.fg import FunctionGraph
+from aesara.graph.op import Op
+
+from bricks.xla.errors import DataDependentShape
+
+__all__ = ["Context", "Lowering", "find_lowering", "is_known", "known_int", "known_ints", "lowering"]
+
+
+class Lowering(NamedTuple):
+    """How a class of operations is computed.
+
+    Parameters
+    ----------
+    make : function
+        ``make(op, node, context)`` gives the function of the node's inputs.
+    fold : bool
+        Whether the operation's own ``perform`` may compute it when all inputs are known.
+    size : function, optional
+        ``size(*inputs)`` is the number of elements of the result, for operations that make a large
+        result from small inputs.
+    """
+
+    make: Callable[[Op, Apply, Context], Callable]
+    fold: bool
+    size: Callable[..., int] | None
+
+
+class Context:
+    """What lowerings need to know beyond their node.
+
+    Parameters
+    ----------
+    evaluate : function
+        ``evaluate(fgraph, context)`` gives a function of a graph's inputs that returns the list of
+        its outputs; for operations that hold a graph.
+    """
+
+    def __init__(self, evaluate: Callable[[FunctionGraph, Context], Callable[..., list]]):
+        self._evaluate = evaluate
+        #: Conditions that must hold at run time, met in the present trace: (scalar, error).
+        self.checks: list[tuple[jax.Array, Exception]] = []
+
+    def function_of(self, fgraph: FunctionGraph) -> Callable[..., list]:
+        """Return the function that computes an inner graph.
+
+        Parameters
+        ----------
+        fgraph : aesara.graph.fg.FunctionGraph
+
+        Returns
+        -------
+        function
+            Of the graph's inputs; it returns the list of the outputs.
+        """
+        return self._evaluate(fgraph, self)
+
+    def check(self, condition: Any, error: Exception) -> None:
+        """Require a condition, now if it is known, otherwise each time the function is called.
+
+        Parameters
+        ----------
+        condition : array of shape () or bool
+        error : Exception
+            Raised where it does not hold.
+        """
+        if is_known(condition):
+            if not numpy.all(condition):
+                raise error
+        else:
+            self.checks.append((condition, error))
+
+
+_LOWERINGS: dict[type, Lowering] = {}
+
+
+def lowering(
+    *classes: type, fold: bool = True, size: Callable[..., int] | None = None
+) -> Callable[[Callable], Callable]:
+    """Register a lowering for classes of operations.
+
+    Parameters
+    ----------
+    *classes : type
+        Subclasses of :class:`aesara.graph.op.Op`.
+    fold : bool, optional
+        False for operations that must not be computed while the graph is traced.
+    size : function, optional
+        See :class:`Lowering`.
+
+    Returns
+    -------
+    function
+        A decorator that returns what it decorates.
+    """
+
+    def register(make: Callable) -> Callable:
+        for class_ in classes:
+            _LOWERINGS[class_] = Lowering(make, fold, size)
+        return make
+
+    return register
+
+
+def find_lowering(op: Op) -> Lowering | None:
+    """Return the lowering of an operation's class, or of the nearest class it inherits from."""
+    for class_ in type(op).__mro__:
+        if class_ in _LOWERINGS:
+            return _LOWERINGS[class_]
+    return None
+
+
+def is_known(value: Any) -> bool:
+    """Tell whether a value is known while the graph is traced."""
+    return not isinstance(value, jax.Array)
+
+
+def known_int(value: Any, what: str) -> int:
+    """Return a value that must be known while the graph is traced.
+
+    Parameters
+    ----------
+    value : array of shape () or int
+    what : str
+        What it is, for the error message.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    DataDependentShape
+        If it is only known at run time.
+    """
+    if not is_known(value):
+        raise DataDependentShape(f"{what} must be known when the graph is compiled", value)
+    return int(value)
+
+
+def known_ints(values: Sequence[Any] | Any, what: str) -> tuple[int, ...]:
+    """Return values that must all be known, as :func:`known_int` does one."""
+    if not is_known(values):
+        raise DataDependentShape(f"{what} must be known when the graph is compiled", values)
+    return tuple(known_int(value, what) for value in values)

@@ -1,0 +1,311 @@
+"""A rewritten graph as a program of XLA: traced, compiled for each set of shapes, and run.
+
+A program has three groups of operands: the state, which it gives up and returns anew; what is
+fixed, which it only reads; and the arguments. Shapes must be known when it is compiled. Where one
+depends on an argument that is a single integer, that argument becomes a part of the signature by
+itself, and each of its values is compiled for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy
+from aesara.graph.basic import Variable
+from aesara.graph.fg import FunctionGraph
+from aesara.tensor.shape import Shape, Shape_i
+from aesara.tensor.type import TensorType
+
+from bricks.xla import families  # noqa: F401 - registers the lowerings
+from bricks.xla.devices import chosen_device, x64
+from bricks.xla.errors import DataDependentShape
+from bricks.xla.evaluation import Evaluator, make_context
+from bricks.xla.health import check_compiler
+
+__all__ = ["Program"]
+
+logger = logging.getLogger(__name__)
+
+#: After so many compilations of one program a warning says what makes it compile again.
+_MANY_COMPILATIONS = 5
+
+
+class Program:
+    """A compiled graph.
+
+    Parameters
+    ----------
+    fgraph : aesara.graph.fg.FunctionGraph
+        The rewritten graph. Its outputs are what is returned, then the new state.
+    name : str
+        For messages.
+    arguments, state, fixed : sequence of int
+        Which inputs of the graph belong to which group.
+    updates : sequence of int
+        For each input in `state`, the output that is its new value.
+    num_outputs : int
+        How many of the graph's outputs are returned.
+
+    Raises
+    ------
+    UnsupportedOp
+        If an operation of the graph has no lowering.
+    """
+
+    def __init__(
+        self,
+        fgraph: FunctionGraph,
+        name: str,
+        *,
+        arguments: Sequence[int],
+        state: Sequence[int] = (),
+        fixed: Sequence[int] = (),
+        updates: Sequence[int] = (),
+        num_outputs: int,
+    ):
+        self.name = name
+        self.num_compilations = 0
+        self._places = (list(state), list(fixed), list(arguments))
+        self._updates = list(updates)
+        self._num_outputs = num_outputs
+        self._context = make_context()
+        self._evaluate = Evaluator(fgraph, self._context)
+        self._static: list[int] = []
+        self._errors: list[Exception] = []
+        self._signature: tuple[Any, ...] | None = None
+        self._seen: list[tuple[tuple[int, ...], ...]] = []
+        self._is_compiling = True
+        self._step = jax.jit(self._trace, donate_argnums=0, static_argnums=3)
+
+    @property
+    def arguments(self) -> list[Variable]:
+        """The inputs of the graph that are given at each call."""
+        return [self._evaluate.fgraph.inputs[place] for place in self._places[2]]
+
+    def _trace(
+        self,
+        state: list[jax.Array],
+        fixed: list[jax.Array],
+        arguments: list[jax.Array],
+        static: tuple[int, ...],
+    ) -> tuple[list[jax.Array], list[jax.Array], list[jax.Array]]:
+        """Compute new state, outputs and whether all checks hold; run by JAX for each signature.
+
+        The new state comes first: on CUDA, what is given up has been overwritten too early where
+        other outputs preceded it.
+        """
+        arguments = self._merge(arguments, static)
+        self._context.checks.clear()
+        operands: list[Any] = [None] * sum(map(len, self._places))
+        for places, values in zip(self._places, (state, fixed, arguments)):
+            for place, value in zip(places, values):
+                operands[place] = value
+        results = self._evaluate(*operands)
+        new_state = [
+            jnp.asarray(results[update], old.dtype) for update, old in zip(self._updates, state)
+        ]
+        outputs = [
+            # A result that is an operand would be handed out as the very same array.
+            jnp.array(value) if any(value is operand for operand in operands) else value
+            for value in results[: self._num_outputs]
+        ]
+        holds, self._errors = self._take_checks()
+        if holds:
+            ok = jnp.stack(holds).all()
+            new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state)]
+        if self._is_compiling:
+            self._note_compilation(state, fixed, arguments, static)
+        return new_state, outputs, holds
+
+    def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
+        """Put the static arguments back among the others, as known values."""
+        arguments = list(dynamic)
+        for place, value in zip(self._static, static):
+            dtype = self.arguments[place].type.dtype
+            arguments.insert(place, numpy.asarray(value, dtype))
+        return arguments
+
+    def _take_checks(self) -> tuple[list[jax.Array], list[Exception]]:
+        """Return the conditions that the trace met, and the errors they stand for."""
+        holds = [jnp.asarray(condition, bool).all() for condition, _ in self._context.checks]
+        errors = [error for _, error in self._context.checks]
+        self._context.checks.clear()
+        return holds, errors
+
+    def run(
+        self, box: list[Any], state: list[Any], fixed: list[Any], arguments: list[Any]
+    ) -> None:
+        """Run the program, leaving what it returns in a list.
+
+        Parameters
+        ----------
+        box : list
+            Gets one element ``(new_state, outputs, holds)``. It is filled in the same instruction
+            that runs the program, so an exception of a signal handler cannot lose the new state.
+        state : list of arrays
+            Given up.
+        fixed, arguments : list of arrays
+            Arguments on the host must be copies that nobody changes.
+
+        Raises
+        ------
+        GraphError
+            If the graph cannot be computed with these shapes; the state is intact then.
+        """
+        if not self.num_compilations:
+            self._check_device()
+        while True:
+            static: tuple[int, ...] = ()
+            dynamic = arguments
+            if self._static:
+                static = tuple(int(arguments[place]) for place in self._static)
+                dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
+            try:
+                box.extend(map(self._step, (state,), (fixed,), (dynamic,), (static,)))
+                return
+            except DataDependentShape as error:
+                self._make_static(error)
+
+    def raise_failed_checks(self, holds: Sequence[Any]) -> None:
+        """Raise the error of the first condition that did not hold."""
+        for hold, error in zip(holds, self._errors):
+            if not hold:
+                raise error
+
+    def _check_device(self) -> None:
+        device = chosen_device()
+        platform = jax.default_backend() if device is None else device.platform
+        if platform == "cpu":
+            check_compiler()
+
+    def _make_static(self, error: DataDependentShape) -> None:
+        """Make the integers that a shape depends on a part of the signature, or give up."""
+        candidates = set(_scalar_ancestors(error.variables))
+        new = [
+            place
+            for place, variable in enumerate(self.arguments)
+            if variable in candidates and place not in self._static
+        ]
+        if not new:
+            raise error
+        self._static = sorted([*self._static, *new])
+        names = ", ".join(str(self.arguments[place]) for place in new)
+        logger.info("%s: %s reaches a shape; each value is compiled for.", self.name, names)
+
+    def _note_compilation(
+        self, state: list[Any], fixed: list[Any], arguments: list[Any], static: tuple[int, ...]
+    ) -> None:
+        """Count a compilation, remember its signature, and warn if there are many."""
+        self.num_compilations += 1
+        dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
+        self._signature = (*map(_abstract, (state, fixed, dynamic)), static)
+        shapes = tuple(
+            (int(x),) if place in self._static else numpy.shape(x)
+            for place, x in enumerate(arguments)
+        )
+        self._seen.append(shapes)
+        logger.info("%s: compilation %d, arguments %s", self.name, self.num_compilations, shapes)
+        if self.num_compilations == _MANY_COMPILATIONS:
+            logger.warning("%s", self._explain_many_compilations())
+
+    def _explain_many_compilations(self) -> str:
+        """Say which axes of which arguments changed, which sizes were seen, and what helps."""
+        changes = []
+        for place, variable in enumerate(self.arguments):
+            name = variable.name or f"argument {place}"
+            for axis, sizes in enumerate(zip(*(shapes[place] for shapes in self._seen))):
+                if len(set(sizes)) > 1:
+                    what = f"the value of {name}" if place in self._static else f"axis {axis} of {name}"
+                    listed = ", ".join(str(size) for size in dict.fromkeys(sizes))
+                    changes.append(f"{what} (sizes {listed})")
+        return (
+            f"{self.name} was compiled {self.num_compilations} times, because these change: "
+            f"{'; '.join(changes) or 'shapes of shared variables'}. Each new shape is compiled for. "
+            "Keep them few: drop the last short batch, pad to a multiple "
+            "(Padding(multiple_of=...)), or group examples by length."
+        )
+
+    def digest(self) -> str:
+        """Digest the program that XLA was given last.
+
+        Returns
+        -------
+        str
+            Hexadecimal digits, equal in every process for equal graphs, shapes and versions.
+
+        Raises
+        ------
+        RuntimeError
+            If it has not been compiled yet.
+        """
+        if self._signature is None:
+            raise RuntimeError(
+                f"{self.name} has not been called, so there is nothing to digest. Call it first."
+            )
+        text = self._lower(self._signature).as_text()
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _lower(self, signature: tuple[Any, ...]) -> Any:
+        self._is_compiling = False
+        try:
+            with x64():
+                return self._step.lower(*signature)
+        finally:
+            self._is_compiling = True
+
+    def export(self, platform: str, state: list[Any], fixed: list[Any], arguments: list[Any]) -> Any:
+        """Lower the program for a platform that need not be present.
+
+        Parameters
+        ----------
+        platform : str
+            ``'cpu'``, ``'cuda'``, ``'rocm'`` or ``'tpu'``.
+        state, fixed, arguments : list of arrays
+            As for :meth:`run`; only shapes and dtypes matter.
+
+        Returns
+        -------
+        jax.export.Exported
+        """
+        from jax import export
+
+        static = tuple(int(arguments[place]) for place in self._static)
+        dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
+        self._is_compiling = False
+        try:
+            with x64():
+                return export.export(self._step, platforms=[platform])(
+                    *map(_abstract, (state, fixed, dynamic)), static
+                )
+        except DataDependentShape as error:
+            self._make_static(error)
+            return self.export(platform, state, fixed, arguments)
+        finally:
+            self._is_compiling = True
+
+
+def _abstract(values: Iterable[Any]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(numpy.shape(value), value.dtype) for value in values]
+
+
+def _scalar_ancestors(variables: Iterable[Variable]) -> Iterable[Variable]:
+    """Find the 0-d integers without an owner that variables are computed from, not their shapes."""
+    seen: set[Variable] = set()
+    queue = deque(variables)
+    while queue:
+        variable = queue.popleft()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        if variable.owner is None:
+            is_tensor = isinstance(variable.type, TensorType)
+            if is_tensor and variable.type.ndim == 0 and "int" in variable.type.dtype:
+                yield variable
+        elif not isinstance(variable.owner.op, (Shape, Shape_i)):
+            queue.extend(variable.owner.inputs)

@@ -150,7 +150,7 @@ def _unknown_arguments(cls: type, name: str | None, unknown: list[str]) -> str:
         parameter.name
         for ancestor in cls.__mro__
         if "__init__" in vars(ancestor)
-        for parameter in inspect.signature(ancestor.__init__).parameters.values()  # type: ignore[misc]
+        for parameter in inspect.signature(vars(ancestor)["__init__"]).parameters.values()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     } - {"self"}
     who = f"{cls.__name__} (name={name!r})" if name else cls.__name__
@@ -190,6 +190,7 @@ class Brick(Annotation, metaclass=_Brick):
 
     allocation_args: list[str]
     initialization_args: list[str]
+    _children: Children
 
     def __init__(
         self, name: str | None = None, children: Iterable[Brick] | None = None, **unknown: Any

@@ -240,7 +240,7 @@ class SparseND(NdarrayInitialization):
         The scheme for the others; zeros by default.
     """
 
-    _shown = ("axis", "num_init", "weights_init", "sparse_init")
+    _shown: tuple[str, ...] = ("axis", "num_init", "weights_init", "sparse_init")
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class Sparse(SparseND):
     J. Martens, *Deep learning via Hessian-free optimization*, ICML 2010.
     """
 
-    _shown = ("num_init", "weights_init", "sparse_init")
+    _shown: tuple[str, ...] = ("num_init", "weights_init", "sparse_init")
 
     def __init__(
         self,

@@ -329,7 +329,7 @@ def draw_parameter(brick: Initializable, scheme_name: str, parameter: Any) -> No
     ValueError
         If there is no scheme.
     """
-    scheme = getattr(brick, scheme_name, None)
+    scheme: Any = getattr(brick, scheme_name, None)
     if not hasattr(scheme, "initialize"):
         raise ValueError(
             f"{brick.path} cannot be initialized: `{scheme_name}` must be a scheme of "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy
-from aesara.graph.basic import Variable
 
 from bricks.graph.computation import ComputationGraph
 from bricks.roles import COLLECTED, COLLECTOR, add_role
@@ -15,7 +15,7 @@ __all__ = ["collect_parameters"]
 
 
 def collect_parameters(
-    computation_graph: ComputationGraph, parameters: Iterable[Variable]
+    computation_graph: ComputationGraph, parameters: Iterable[Any]
 ) -> ComputationGraph:
     """Return a graph in which parameters are slices of one vector, which is learned instead.
 
@@ -46,7 +46,7 @@ def collect_parameters(
         )
     values = [parameter.get_value(borrow=True) for parameter in parameters]
     flat = numpy.concatenate([value.ravel() for value in values])
-    collector = shared_floatx(flat, name="collected_parameters", dtype=dtypes[0])
+    collector: Any = shared_floatx(flat, name="collected_parameters", dtype=dtypes[0])
     add_role(collector, COLLECTOR)
     replacements, start = {}, 0
     for parameter, value in zip(parameters, values, strict=True):

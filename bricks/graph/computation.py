@@ -7,7 +7,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aesara.compile.sharedvalue import SharedVariable
 from aesara.graph.basic import Variable, io_toposort
 from aesara.scan.op import Scan
 
@@ -100,12 +99,12 @@ class ComputationGraph:
         return [variable for variable in self.variables if variable not in ends]
 
     @property
-    def shared_variables(self) -> list[SharedVariable]:
+    def shared_variables(self) -> list[Any]:
         """The shared variables."""
         return [variable for variable in self.variables if is_shared_variable(variable)]
 
     @property
-    def parameters(self) -> list[SharedVariable]:
+    def parameters(self) -> list[Any]:
         """The shared variables of role PARAMETER."""
         return [shared for shared in self.shared_variables if has_roles(shared, [PARAMETER])]
 

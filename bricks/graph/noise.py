@@ -11,7 +11,6 @@ Neural Networks*, NIPS 2016.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -27,7 +26,7 @@ __all__ = ["apply_dropout", "apply_noise"]
 
 def apply_dropout(
     computation_graph: ComputationGraph,
-    variables: Iterable[Variable],
+    variables: Iterable[Any],
     drop_prob: Any,
     rng: Any = None,
     seed: int | None = None,
@@ -73,14 +72,14 @@ def apply_dropout(
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, *Dropout: A Simple Way
     to Prevent Neural Networks from Overfitting*, JMLR 15, 2014.
     """
-    if isinstance(drop_prob, numbers.Real) and not 0 <= drop_prob < 1:
+    if isinstance(drop_prob, int | float) and not 0 <= drop_prob < 1:
         raise ValueError(
             f"apply_dropout: `drop_prob` must be at least 0 and below 1; got {drop_prob}."
         )
     divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
     masks = dict(masks or {})
 
-    def drop(variable: Variable, stream: Any) -> Variable:
+    def drop(variable: Any, stream: Any) -> Any:
         mask = masks.get(variable)
         if mask is None:
             mask = stream.binomial(size=variable.shape, p=1 - drop_prob, dtype=variable.dtype)
@@ -93,7 +92,7 @@ def apply_dropout(
 
 def apply_noise(
     computation_graph: ComputationGraph,
-    variables: Iterable[Variable],
+    variables: Iterable[Any],
     level: Any,
     seed: int | None = None,
     rng: Any = None,
@@ -123,10 +122,10 @@ def apply_noise(
     ValueError
         If `level` is negative, or a variable holds integers.
     """
-    if isinstance(level, numbers.Real) and level < 0:
+    if isinstance(level, int | float) and level < 0:
         raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
 
-    def add_noise(variable: Variable, stream: Any) -> Variable:
+    def add_noise(variable: Any, stream: Any) -> Any:
         noise = stream.normal(size=variable.shape, std=level, dtype=variable.dtype)
         return variable + noise
 
@@ -135,9 +134,9 @@ def apply_noise(
 
 def _replace_at_random(
     graph: ComputationGraph,
-    variables: Iterable[Variable],
+    variables: Iterable[Any],
     purpose: str,
-    replacement: Callable[[Variable, Any], Variable],
+    replacement: Callable[[Any, Any], Any],
     rng: Any,
     seed: int | None,
 ) -> ComputationGraph:

@@ -127,7 +127,7 @@ class Rewriter:
         self, variable: Variable, within: Variable | None
     ) -> Variable | tuple[_Place, int]:
         """Say what stands for a variable: a leaf, or an output of a clone."""
-        passed = []
+        passed: list[Variable] = []
         while variable is not within and variable in self.replacements:
             if variable in passed:
                 raise ValueError(_circle(passed))

@@ -95,7 +95,7 @@ def shared_floatx_nans(shape: Any, **kwargs: Any) -> SharedVariable:
 
 
 def shared_floatx_zeros_matching(
-    shared_variable: SharedVariable, name: str | None = None, **kwargs: Any
+    shared_variable: Any, name: str | None = None, **kwargs: Any
 ) -> SharedVariable:
     """Make a shared variable of zeros that has the shape and type of another.
 
@@ -211,7 +211,7 @@ def check_aesara_variable(variable: Any, n_dim: int | None, dtype_prefix: str | 
 check_theano_variable = check_aesara_variable
 
 
-def put_hook(variable: Variable, hook_fn: Callable, *args: Any) -> Variable:
+def put_hook(variable: Any, hook_fn: Callable, *args: Any) -> Any:
     """Call a function on the value of a variable whenever it is computed.
 
     Parameters

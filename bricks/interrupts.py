@@ -1,0 +1,57 @@
+"""Signals that ask a main loop to stop, noted as flags that it reads between two batches."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+
+class Signals:
+    """A context in which SIGINT and SIGTERM are noted, and the old handlers put back afterwards.
+
+    Outside of the main thread, where Python takes no handlers, nothing is done.
+
+    Attributes
+    ----------
+    received : bool
+        Whether a signal came since this was last set to False.
+    interrupts : int
+        How often SIGINT came.
+    terminated : bool
+        Whether SIGTERM came.
+    """
+
+    def __init__(self) -> None:
+        self.received = False
+        self.interrupts = 0
+        self.terminated = False
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        handlers = {signal.SIGINT: self._interrupt, signal.SIGTERM: self._terminate}
+        for number, handler in handlers.items():
+            old = signal.getsignal(number)
+            # Who started us may have asked that the signal be ignored (nohup, a shell's `&`); None
+            # is a handler that was not set from Python and could not be put back.
+            if old not in (signal.SIG_IGN, None):
+                self._old[number] = signal.signal(number, handler)
+
+    def __exit__(self, *_: object) -> None:
+        self.put_back()
+
+    def put_back(self) -> None:
+        """Put the old handlers back."""
+        while self._old:
+            signal.signal(*self._old.popitem())
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.interrupts += 1
+        self.received = True
+        if self.interrupts > 1:
+            signal.signal(signal.SIGINT, self._old[signal.SIGINT])
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        self.terminated = True
+        self.received = True

@@ -36,7 +36,7 @@ def lower_ifelse(op: IfElse, node: Apply, context: Context) -> Callable:
         if is_known(condition):
             results = yes if bool(condition) else no
         else:
-            results = tuple(choose(condition, *pair) for pair in zip(yes, no))
+            results = tuple(choose(condition, *pair) for pair in zip(yes, no, strict=True))
         return results if op.n_outs > 1 else results[0]
 
     return ifelse

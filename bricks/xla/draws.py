@@ -98,6 +98,6 @@ def _batch_shape(op: RandomVariable, parameters: Sequence[Any]) -> tuple[int, ..
     """Broadcast the shapes of the parameters, without the axes that one draw takes."""
     shapes = [
         numpy.shape(parameter)[: numpy.ndim(parameter) - taken]
-        for parameter, taken in zip(parameters, op.ndims_params)
+        for parameter, taken in zip(parameters, op.ndims_params, strict=True)
     ]
     return numpy.broadcast_shapes(*shapes)

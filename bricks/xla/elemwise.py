@@ -194,7 +194,7 @@ def _composite_function(op: scalar.Composite) -> Callable:
     steps = [(node, _scalar_function(node.op, node)) for node in op.fgraph.toposort()]
 
     def composite(*arrays: Any) -> Any:
-        values = dict(zip(op.fgraph.inputs, arrays))
+        values = dict(zip(op.fgraph.inputs, arrays, strict=True))
         for node, function in steps:
             operands = (values.get(x, getattr(x, "data", None)) for x in node.inputs)
             values[node.outputs[0]] = jnp.asarray(function(*operands), node.outputs[0].type.dtype)
@@ -209,10 +209,10 @@ def _refuse_run_time_broadcasting(node: Apply, shapes: Sequence[tuple[int, ...]]
 
     Aesara's gradient is only right for the broadcasting that it knows of.
     """
-    for axis, lengths in enumerate(zip(*shapes)):
+    for axis, lengths in enumerate(zip(*shapes, strict=True)):
         if max(lengths) == min(lengths):
             continue
-        for variable, length in zip(node.inputs, lengths):
+        for variable, length in zip(node.inputs, lengths, strict=True):
             if length == 1 and not variable.type.broadcastable[axis]:
                 name = f"'{variable.name}'" if variable.name else "an operand"
                 raise GraphError(

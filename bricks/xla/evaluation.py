@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
@@ -52,7 +51,7 @@ class _Step:
         results = self._compute(*values)
         if len(self.node.outputs) == 1:
             results = (results,)
-        return [_as_declared(value, out) for value, out in zip(results, self.node.outputs)]
+        return list(map(_as_declared, results, self.node.outputs))
 
     def _is_foldable(self, values: list[Any]) -> bool:
         if not self.rule.fold:
@@ -76,7 +75,7 @@ def _numpy_function(node: Apply) -> Callable[[list[Any]], list[Any]]:
     thunk = node.op.make_py_thunk(node, storage, computed, [])
 
     def perform(values: list[Any]) -> list[Any]:
-        for variable, value in zip(node.inputs, values):
+        for variable, value in zip(node.inputs, values, strict=True):
             if isinstance(variable.type, TensorType):
                 value = numpy.asarray(value, dtype=variable.type.dtype)
             storage[variable][0] = value
@@ -144,11 +143,11 @@ class Evaluator:
             If a node cannot be computed from what came; it names the node, its operands and the
             brick.
         """
-        known: dict[Variable, Any] = dict(zip(self._inputs, values))
+        known: dict[Variable, Any] = dict(zip(self._inputs, values, strict=True))
         for step in self._steps:
             operands = [_value_of(variable, known) for variable in step.node.inputs]
             results = self._run(step, operands)
-            known.update(zip(step.node.outputs, results))
+            known.update(zip(step.node.outputs, results, strict=True))
         return [_value_of(variable, known) for variable in self._outputs]
 
     def _run(self, step: _Step, operands: list[Any]) -> list[Any]:
@@ -171,7 +170,7 @@ class Evaluator:
         """Say in which node a value was missing, and find the variables that hold it."""
         unknown = [
             (variable, value)
-            for variable, value in zip(node.inputs, operands)
+            for variable, value in zip(node.inputs, operands, strict=True)
             if not is_known(value)
         ]
         exact = [variable for variable, value in unknown if value is error.value]

@@ -223,9 +223,10 @@ class Function:
         DonatedStateLost
             If the device failed while it ran, so that the updated variables are gone.
         """
+        engine = self._engine or self._get_engine()
         if kwargs or len(args) != len(self.inputs):
-            args = self._arrange(args, kwargs)
-        return (self._engine or self._get_engine()).call(args)
+            return engine.call(self._arrange(args, kwargs))
+        return engine.call(args)
 
     def lowered_digest(self) -> str:
         """Digest the program that XLA compiled last.
@@ -262,7 +263,8 @@ class Function:
         engine = self._get_engine()
         if not isinstance(engine, _XlaEngine):
             raise RuntimeError(
-                f"{self.name} is compiled by {self.backend!r}; only what XLA compiles can be {verb}."
+                f"{self.name} is compiled by {self.backend!r}; only what XLA compiles can be "
+                f"{verb}."
             )
         return engine
 
@@ -397,7 +399,7 @@ class _XlaEngine:
             is_shared = declared.shared or declared.implicit
             group = arguments if not is_shared else state if index in output_of else fixed
             group.append(index)
-        storages = [_storage(c, v) for c, v in zip(prepared.input_storage, fgraph.inputs)]
+        storages = list(map(_storage, prepared.input_storage, fgraph.inputs))
         self._state = [storages[index] for index in state]
         self._fixed = [storages[index] for index in fixed]
         self._update_names = ", ".join(str(fgraph.inputs[index]) for index in state)
@@ -434,7 +436,7 @@ class _XlaEngine:
             return self._finish(outputs, holds)
 
     def _write_back(self, new_state: Sequence[Any]) -> None:
-        for storage, value in zip(self._state, new_state):
+        for storage, value in zip(self._state, new_state, strict=True):
             storage.put_on_device(value)
 
     def _finish(self, outputs: Sequence[Any], holds: Sequence[Any]) -> Any:
@@ -455,7 +457,7 @@ class _XlaEngine:
             return None
         if isinstance(self._outputs, Mapping):
             # Aesara keeps the outputs of a mapping in the order of their sorted names.
-            return dict(zip(sorted(self._outputs), outputs))
+            return dict(zip(sorted(self._outputs), outputs, strict=True))
         return list(outputs) if isinstance(self._outputs, (list, tuple)) else outputs[0]
 
     def _tell_of_lost_state(self, error: Exception) -> None:
@@ -469,7 +471,7 @@ class _XlaEngine:
     def _convert(self, args: Sequence[Any]) -> list[Any]:
         """Check arguments and copy them, because JAX reads host arrays after the call returned."""
         values = []
-        for index, (value, type_) in enumerate(zip(args, self._types)):
+        for index, (value, type_) in enumerate(zip(args, self._types, strict=True)):
             if not (
                 type(value) is numpy.ndarray
                 and value.dtype == type_.dtype
@@ -482,11 +484,10 @@ class _XlaEngine:
 
     def _filter(self, index: int, value: Any) -> numpy.ndarray:
         """Convert an argument as Aesara does, or refuse it in words."""
+        if not isinstance(value, numpy.generic | int | float | bool):
+            value = numpy.asarray(value)
         try:
-            return self._types[index].filter(
-                value if isinstance(value, numpy.generic | int | float | bool) else numpy.asarray(value),
-                allow_downcast=self._allow_downcast,
-            )
+            return self._types[index].filter(value, allow_downcast=self._allow_downcast)
         except (TypeError, ValueError) as error:
             got = numpy.asarray(value)
             raise TypeError(

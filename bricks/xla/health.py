@@ -10,6 +10,7 @@ user's cache folder.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import platform
@@ -51,7 +52,7 @@ def _losses(donate: bool, num_steps: int = 3) -> numpy.ndarray:
     """Train a small network for a few steps, giving its parameters up at each or keeping them."""
     rng = numpy.random.default_rng(0)
     sizes = (64, 256, 256, 10)
-    shapes = list(zip(sizes, sizes[1:]))
+    shapes = list(itertools.pairwise(sizes))
     weights = [jnp.asarray(rng.normal(size=s, scale=0.1), jnp.float32) for s in shapes]
     x = rng.normal(size=(128, sizes[0])).astype("float32")
     y = rng.normal(size=(128, sizes[-1])).astype("float32")
@@ -63,7 +64,7 @@ def _losses(donate: bool, num_steps: int = 3) -> numpy.ndarray:
 
     def step(weights: list[jax.Array], x: Any, y: Any) -> tuple[list[jax.Array], jax.Array]:
         value, gradients = jax.value_and_grad(loss)(weights, x, y)
-        return [w - 0.1 * g for w, g in zip(weights, gradients)], value
+        return [w - 0.1 * g for w, g in zip(weights, gradients, strict=True)], value
 
     compiled = jax.jit(step, donate_argnums=0 if donate else ())
     losses = []

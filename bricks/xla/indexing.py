@@ -59,7 +59,7 @@ def _is_constant(index: Sequence[Any]) -> bool:
 
 def _check_bounds(index: Sequence[Any], shape: Sequence[int]) -> None:
     """Refuse known indices outside their axes, which JAX would move inside."""
-    for axis, (part, length) in enumerate(zip(index, shape)):
+    for axis, (part, length) in enumerate(zip(index, shape, strict=False)):
         if isinstance(part, int) and not -length <= part < length:
             raise IndexError(f"index {part} is out of bounds for axis {axis} of length {length}")
 
@@ -93,7 +93,7 @@ def _region(index: Sequence[int | slice], shape: Sequence[int]) -> _Region:
     _check_bounds(index, shape)
     full = (*index, *[slice(None)] * (len(shape) - len(index)))
     ranges, reversed_axes = [], []
-    for axis, (part, length) in enumerate(zip(full, shape)):
+    for axis, (part, length) in enumerate(zip(full, shape, strict=True)):
         if isinstance(part, int):
             ranges.append(range(part % length, part % length + 1))
             continue
@@ -134,13 +134,13 @@ def _add_to_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
 def _write_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
     """Overwrite a constant slice."""
     is_dense = all(
-        step == 1 or length == 1 for step, length in zip(region.steps, region.lengths)
+        step == 1 or length == 1 for step, length in zip(region.steps, region.lengths, strict=True)
     )
     if is_dense:
         return lax.dynamic_update_slice(x, y, [numpy.int32(start) for start in region.starts])
     index = tuple(
         slice(start, start + (length - 1) * step + 1, step)
-        for start, length, step in zip(region.starts, region.lengths, region.steps)
+        for start, length, step in zip(region.starts, region.lengths, region.steps, strict=True)
     )
     return x.at[index].set(y)
 

@@ -25,8 +25,9 @@ class XlaLinker(JITLinker):
     """Computes a whole graph by XLA."""
 
     required_rewrites = ()
+    fgraph: FunctionGraph
 
-    def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> Program:
+    def fgraph_convert(self, fgraph: FunctionGraph, *args: Any, **kwargs: Any) -> Program:
         """Make a program of a graph."""
         return Program(
             fgraph,
@@ -39,7 +40,7 @@ class XlaLinker(JITLinker):
         """List where the values of the graph's inputs lie."""
         return [storage_map[variable] for variable in self.fgraph.inputs]
 
-    def jit_compile(self, fn: Program) -> Callable[..., list[numpy.ndarray]]:
+    def jit_compile(self, fn: Any) -> Callable[..., list[numpy.ndarray]]:
         """Return the function of host arrays that runs a program."""
 
         def run(*values: Any) -> list[numpy.ndarray]:

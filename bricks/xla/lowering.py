@@ -31,7 +31,15 @@ from aesara.graph.op import Op
 
 from bricks.xla.errors import DataDependentShape
 
-__all__ = ["Context", "Lowering", "find_lowering", "is_known", "known_int", "known_ints", "lowering"]
+__all__ = [
+    "Context",
+    "Lowering",
+    "find_lowering",
+    "is_known",
+    "known_int",
+    "known_ints",
+    "lowering",
+]
 
 
 class Lowering(NamedTuple):

@@ -103,12 +103,13 @@ class Program:
         arguments = self._merge(arguments, static)
         self._context.checks.clear()
         operands: list[Any] = [None] * sum(map(len, self._places))
-        for places, values in zip(self._places, (state, fixed, arguments)):
-            for place, value in zip(places, values):
+        for places, values in zip(self._places, (state, fixed, arguments), strict=True):
+            for place, value in zip(places, values, strict=True):
                 operands[place] = value
         results = self._evaluate(*operands)
         new_state = [
-            jnp.asarray(results[update], old.dtype) for update, old in zip(self._updates, state)
+            jnp.asarray(results[update], old.dtype)
+            for update, old in zip(self._updates, state, strict=True)
         ]
         outputs = [
             # A result that is an operand would be handed out as the very same array.
@@ -118,7 +119,7 @@ class Program:
         holds, self._errors = self._take_checks()
         if holds:
             ok = jnp.stack(holds).all()
-            new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state)]
+            new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state, strict=True)]
         if self._is_compiling:
             self._note_compilation(state, fixed, arguments, static)
         return new_state, outputs, holds
@@ -126,7 +127,7 @@ class Program:
     def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
         """Put the static arguments back among the others, as known values."""
         arguments = list(dynamic)
-        for place, value in zip(self._static, static):
+        for place, value in zip(self._static, static, strict=True):
             dtype = self.arguments[place].type.dtype
             arguments.insert(place, numpy.asarray(value, dtype))
         return arguments
@@ -174,7 +175,7 @@ class Program:
 
     def raise_failed_checks(self, holds: Sequence[Any]) -> None:
         """Raise the error of the first condition that did not hold."""
-        for hold, error in zip(holds, self._errors):
+        for hold, error in zip(holds, self._errors, strict=True):
             if not hold:
                 raise error
 
@@ -219,15 +220,16 @@ class Program:
         changes = []
         for place, variable in enumerate(self.arguments):
             name = variable.name or f"argument {place}"
-            for axis, sizes in enumerate(zip(*(shapes[place] for shapes in self._seen))):
+            seen = [shapes[place] for shapes in self._seen]
+            for axis, sizes in enumerate(zip(*seen, strict=True)):
                 if len(set(sizes)) > 1:
-                    what = f"the value of {name}" if place in self._static else f"axis {axis} of {name}"
+                    what = "the value" if place in self._static else f"axis {axis}"
                     listed = ", ".join(str(size) for size in dict.fromkeys(sizes))
-                    changes.append(f"{what} (sizes {listed})")
+                    changes.append(f"{what} of {name} (seen: {listed})")
         return (
             f"{self.name} was compiled {self.num_compilations} times, because these change: "
-            f"{'; '.join(changes) or 'shapes of shared variables'}. Each new shape is compiled for. "
-            "Keep them few: drop the last short batch, pad to a multiple "
+            f"{'; '.join(changes) or 'shapes of shared variables'}. Each new shape is compiled "
+            "for. Keep them few: drop the last short batch, pad to a multiple "
             "(Padding(multiple_of=...)), or group examples by length."
         )
 
@@ -259,7 +261,9 @@ class Program:
         finally:
             self._is_compiling = True
 
-    def export(self, platform: str, state: list[Any], fixed: list[Any], arguments: list[Any]) -> Any:
+    def export(
+        self, platform: str, state: list[Any], fixed: list[Any], arguments: list[Any]
+    ) -> Any:
         """Lower the program for a platform that need not be present.
 
         Parameters

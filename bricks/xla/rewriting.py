@@ -56,10 +56,10 @@ class _NullLinker(PerformLinker):
         run.storage_map = storage_map
         return (
             run,
-            [Container(variable, store) for variable, store in zip(fgraph.inputs, inputs)],
+            list(map(Container, fgraph.inputs, inputs)),
             [
                 Container(variable, store, readonly=True)
-                for variable, store in zip(fgraph.outputs, outputs)
+                for variable, store in zip(fgraph.outputs, outputs, strict=True)
             ],
             [],
             [],

@@ -14,7 +14,7 @@ compute them with numpy's Philox, so their numbers are others, of the same distr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import aesara
@@ -42,8 +42,8 @@ class _KeyOp(Op):
 
     __props__ = ()
 
-    def make_node(self, key: Any) -> Apply:
-        key = tensor.as_tensor_variable(key)
+    def make_node(self, *inputs: Any) -> Apply:
+        key = tensor.as_tensor_variable(*inputs)
         if key.type.dtype != "uint32" or key.type.ndim != 1:
             raise TypeError(f"{self}: a key must be a uint32 vector; got {key.type}.")
         return Apply(self, [key], [self._output_type(key)])
@@ -61,8 +61,10 @@ class GeneratorOfKey(_KeyOp):
     def _output_type(self, key: Variable) -> Variable:
         return random_generator_type()
 
-    def perform(self, node: Apply, inputs: Sequence[Any], outputs: Sequence[list]) -> None:
-        outputs[0][0] = _generator(inputs[0], purpose=0)
+    def perform(
+        self, node: Apply, inputs: Sequence[Any], output_storage: list[list], params: Any = None
+    ) -> None:
+        output_storage[0][0] = _generator(inputs[0], purpose=0)
 
 
 class NextKey(_KeyOp):
@@ -71,16 +73,18 @@ class NextKey(_KeyOp):
     def _output_type(self, key: Variable) -> Variable:
         return key.type()
 
-    def perform(self, node: Apply, inputs: Sequence[Any], outputs: Sequence[list]) -> None:
+    def perform(
+        self, node: Apply, inputs: Sequence[Any], output_storage: list[list], params: Any = None
+    ) -> None:
         numbers = _generator(inputs[0], purpose=1).integers(0, 2**32, size=2, dtype=numpy.uint32)
-        outputs[0][0] = numbers
+        output_storage[0][0] = numbers
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[tuple]) -> list[tuple]:
         return [shapes[0]]
 
 
-_generator_of_key = GeneratorOfKey()
-_next_key = NextKey()
+_generator_of_key: Callable[..., Any] = GeneratorOfKey()
+_next_key: Callable[..., Any] = NextKey()
 
 
 def make_key(seed: int, stream: str, draw: int) -> numpy.ndarray:

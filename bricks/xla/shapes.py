@@ -51,7 +51,7 @@ def lower_specify_shape(op: Any, node: Apply, context: Context) -> Callable:
     """Check a shape and pass the array on."""
 
     def specify_shape(x: Any, *lengths: Any) -> Any:
-        for axis, (length, expected) in enumerate(zip(numpy.shape(x), lengths)):
+        for axis, (length, expected) in enumerate(zip(numpy.shape(x), lengths, strict=True)):
             if expected is not None and length != known_int(expected, "a specified length"):
                 raise GraphError(
                     f"axis {axis} of {node.inputs[0].name or 'an array'} must have length "
@@ -111,13 +111,14 @@ def lower_arange(op: Any, node: Apply, context: Context) -> Callable:
     """Count from a start to a stop."""
 
     def arange(start: Any, stop: Any, step: Any) -> jax.Array:
-        start, stop, step = known_ints((start, stop, step), "the bounds of an arange")
-        return jnp.arange(start, stop, step, dtype=op.dtype)
+        first, end, stride = known_ints((start, stop, step), "the bounds of an arange")
+        return jnp.arange(first, end, stride, dtype=op.dtype)
 
     def arange_of_floats(*bounds: Any) -> jax.Array:
         for bound in bounds:
             known_int(bound, "the bounds of an arange")
-        return jnp.arange(*(numpy.asarray(bound).item() for bound in bounds), dtype=op.dtype)
+        first, end, stride = (numpy.asarray(bound).item() for bound in bounds)
+        return jnp.arange(first, end, stride, dtype=op.dtype)
 
     return arange if op.dtype.startswith(("int", "uint")) else arange_of_floats
 
@@ -125,13 +126,23 @@ def lower_arange(op: Any, node: Apply, context: Context) -> Callable:
 @lowering(basic.Eye, size=lambda n, m, k: _product(n, m))
 def lower_eye(op: Any, node: Apply, context: Context) -> Callable:
     """Make a matrix with ones on a diagonal."""
-    return lambda n, m, k: jnp.eye(*known_ints((n, m, k), "the shape of an eye"), dtype=op.dtype)
+
+    def eye(*operands: Any) -> jax.Array:
+        rows, columns, diagonal = known_ints(operands, "the shape of an eye")
+        return jnp.eye(rows, columns, diagonal, dtype=op.dtype)
+
+    return eye
 
 
 @lowering(basic.Tri, size=lambda n, m, k: _product(n, m))
 def lower_tri(op: Any, node: Apply, context: Context) -> Callable:
     """Make a matrix with ones on and below a diagonal."""
-    return lambda n, m, k: jnp.tri(*known_ints((n, m, k), "the shape of a tri"), dtype=op.dtype)
+
+    def tri(*operands: Any) -> jax.Array:
+        rows, columns, diagonal = known_ints(operands, "the shape of a tri")
+        return jnp.tri(rows, columns, diagonal, dtype=op.dtype)
+
+    return tri
 
 
 @lowering(basic.MakeVector)

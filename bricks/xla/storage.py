@@ -112,6 +112,12 @@ class DeviceStorage(list):
 class SharedArray(TensorSharedVariable):
     """A shared tensor variable whose value lives on the device while compiled functions use it."""
 
+    container: Any
+
+    @property
+    def _storage(self) -> DeviceStorage:
+        return self.container.storage
+
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> numpy.ndarray:
         """Return the value as a numpy array that is the caller's own.
 
@@ -130,7 +136,7 @@ class SharedArray(TensorSharedVariable):
         DonatedStateLost
             If a call that updates the variable failed after its old value was given up.
         """
-        storage = self.container.storage
+        storage = self._storage
         value = storage.to_host()
         return value if borrow or storage.device is not None else copy.deepcopy(value)
 
@@ -153,11 +159,11 @@ class SharedArray(TensorSharedVariable):
         filtered = self.type.filter(
             numpy.asarray(new_value), allow_downcast=self.container.allow_downcast
         )
-        self.container.storage[0] = numpy.array(filtered)
+        self._storage[0] = numpy.array(filtered)
 
     def zero(self, borrow: bool = False) -> None:
         """Set the value to zeros of its shape."""
-        self.set_value(numpy.zeros_like(self.container.storage.to_host()))
+        self.set_value(numpy.zeros_like(self._storage.to_host()))
 
 
 def shared(
@@ -205,10 +211,12 @@ def shared(
         allow_downcast=allow_downcast,
         name=name,
     )
-    return SharedArray(type=type_, value=None, strict=None, name=name, container=container)
+    # Aesara refuses both a container and a `strict` that is not None.
+    strict: Any = None
+    return SharedArray(type=type_, value=None, strict=strict, name=name, container=container)
 
 
-def state_is_lost(variables: Iterable[Variable]) -> bool:
+def state_is_lost(variables: Iterable[Any]) -> bool:
     """Tell whether any shared variable lost its value because an updating call failed.
 
     Parameters

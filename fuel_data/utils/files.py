@@ -32,44 +32,38 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     OSError
         If the folder is missing or the disk is full. Nothing is left behind.
     """
-    encoding = None if "b" in mode else "utf-8"
-    with atomic_path(path) as temporary, open(temporary, mode, encoding=encoding) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give the path of an empty file that takes the place of `path` when the block ends well.
-
-    This is `atomic_write` for libraries that open a path themselves.
-
-    Parameters
-    ----------
-    path : path
-        The file to write. Its folder must exist.
-
-    Yields
-    ------
-    str
-        Path of the temporary file, in the same folder. The block writes and closes it.
-
-    Raises
-    ------
-    OSError
-        If the folder is missing or the disk is full. Nothing is left behind.
-    """
     target = Path(path)
+    encoding = None if "b" in mode else "utf-8"
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(descriptor)
     try:
-        yield temporary
-        _sync(temporary)
-        os.chmod(temporary, _permissions(target))
-        os.replace(temporary, target)
+        with open(descriptor, mode, encoding=encoding) as file:
+            yield file
+        move_into_place(temporary, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Put a finished file in the place of another, so that a power cut leaves one of them whole.
+
+    Parameters
+    ----------
+    temporary : path
+        The finished file, closed, on the same disk as `path`.
+    path : path
+        The file that it replaces, and whose permissions it takes. It need not exist.
+
+    Raises
+    ------
+    OSError
+        If the bytes cannot be written to the disk.
+    """
+    target = Path(path)
+    _sync(temporary)
+    os.chmod(temporary, _permissions(target))
+    os.replace(temporary, target)
     # Without this a power cut after the rename may bring the old file back.
     _sync(target.parent)
 

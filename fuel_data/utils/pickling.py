@@ -68,7 +68,7 @@ def do_not_pickle_attributes(*lazy_properties: str) -> Callable[[type], type]:
             setattr(cls, name, lazy_property_factory(name))
         # Since Python 3.11 `object` has a __getstate__, so that hasattr() says nothing.
         if getattr(cls, "__getstate__", None) is getattr(object, "__getstate__", None):
-            cls.__getstate__ = _state_without(lazy_properties)  # type: ignore[attr-defined]
+            cls.__getstate__ = _state_without(lazy_properties)  # type: ignore
         return cls
 
     return decorate

@@ -41,9 +41,8 @@ class Subset:
     Raises
     ------
     ValueError
-        If an index is negative or past the end, or if a slice has a step.
-    TypeError
-        If `list_or_slice` is neither a slice nor indices.
+        If an index is negative or past the end, if a slice has a step, or if `list_or_slice` is
+        neither a slice nor indices.
 
     Examples
     --------
@@ -227,9 +226,7 @@ class Subset:
         Raises
         ------
         ValueError
-            If the request is empty, negative, stepped, or goes past the end.
-        TypeError
-            If the request is something else.
+            If the request is empty, negative, stepped, goes past the end or is something else.
         """
         resolved = self.resolve(key)
         return resolved.tolist() if isinstance(resolved, numpy.ndarray) else resolved
@@ -250,9 +247,7 @@ class Subset:
         Raises
         ------
         ValueError
-            If the request is empty, negative, stepped, or goes past the end.
-        TypeError
-            If the request is something else.
+            If the request is empty, negative, stepped, goes past the end or is something else.
         """
         if is_integer(request):
             position = _checked_indices([request], self.num_examples, "Request")[0]
@@ -369,12 +364,12 @@ def _checked_slice(slice_: slice, num_examples: int, who: str) -> slice:
 
 def _checked_indices(indices: Any, num_examples: int, who: str) -> numpy.ndarray:
     if not isinstance(indices, (Iterable, numpy.ndarray)) or isinstance(indices, (str, bytes)):
-        raise TypeError(f"{who}: expected an int, a slice or indices; got {indices!r}.")
+        raise ValueError(f"{who}: expected an int, a slice or indices; got {indices!r}.")
     array = numpy.asarray(indices if hasattr(indices, "__len__") else list(indices))
     if array.size == 0 and array.ndim <= 1:
         return numpy.empty(0, dtype=numpy.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(
+        raise ValueError(
             f"{who}: indices are integers on one axis; got dtype {array.dtype} and shape "
             f"{array.shape}."
         )

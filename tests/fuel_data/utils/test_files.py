@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from fuel_data.utils.files import atomic_path, atomic_write
+from fuel_data.utils.files import atomic_write, move_into_place
 
 
 def test_the_file_is_there_when_the_block_has_ended(tmp_path):
@@ -49,11 +49,11 @@ def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_library_that_wants_a_path_gets_one_in_the_same_folder(tmp_path):
-    with atomic_path(tmp_path / "file") as temporary:
-        assert os.path.dirname(temporary) == str(tmp_path)
-        with open(temporary, "w") as file:
-            file.write("new")
+def test_a_finished_file_is_moved_into_the_place_of_another(tmp_path):
+    (tmp_path / "part").write_text("new")
+    (tmp_path / "file").write_text("old")
+
+    move_into_place(tmp_path / "part", tmp_path / "file")
 
     assert (tmp_path / "file").read_text() == "new"
     assert os.listdir(tmp_path) == ["file"]

@@ -50,7 +50,7 @@ def test_what_is_not_in_the_data_set_is_refused(selection, message):
 
 @pytest.mark.parametrize("selection", [[[0, 1]], [0.5], [True, False], "01", 3])
 def test_what_are_no_indices_is_refused(selection):
-    with pytest.raises(TypeError, match="Subset: "):
+    with pytest.raises(ValueError, match="Subset: "):
         Subset(selection, 10)
 
 

@@ -1,0 +1,129 @@
+"""The command `fuel-convert`: the files of a data set become one HDF5 file.
+
+Exit status: 0 if the file is written, 1 if it could not be (the reason is on standard error, an old
+file is still there), 2 if the command was called wrongly.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import h5py
+
+from fuel_data.config_parser import config
+from fuel_data.converters import all_converters
+from fuel_data.converters.provenance import write_provenance
+from fuel_data.converters.registry import registered
+from fuel_data.downloaders import all_downloaders
+from fuel_data.exceptions import MissingInputFiles
+from fuel_data.utils.files import move_into_place
+
+SUFFIXES = (".hdf5", ".hdf", ".h5")
+EPILOG = (
+    "Exit status: 0 if the file is written; 1 if it could not be, and then an old file of that "
+    "name is still there; 2 if the command was called wrongly."
+)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Convert a data set.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The arguments, by default those of the process.
+
+    Returns
+    -------
+    int
+        0 if the file is written, 1 if it could not be. A wrong argument ends the process with 2.
+    """
+    args = list(sys.argv[1:] if args is None else args)
+    try:
+        options = vars(_parser().parse_args(args))
+        name, convert = options.pop("_name"), options.pop("func")
+        command = shlex.join(["fuel-convert", *args])
+        for path in _convert(convert, command, options):
+            print(f"{path}: {os.path.getsize(path):,} bytes")
+    except MissingInputFiles as error:
+        print(f"fuel-convert {name}: {error}. {_way_out(name, options)}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError) as error:
+        print(f"fuel-convert: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fuel-convert",
+        description="Turn the files of a data set into an HDF5 file.",
+        epilog=EPILOG,
+    )
+    subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
+    converters = registered(all_converters, config.extra_converters, "all_converters")
+    for name, fill_subparser in sorted(converters.items()):
+        subparser = subparsers.add_parser(
+            name,
+            help=f"convert {name}",
+            epilog=EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_common_arguments(subparser)
+        subparser.set_defaults(func=fill_subparser(subparser))
+    return parser
+
+
+def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-d",
+        "--directory",
+        default=os.curdir,
+        help="folder with the input files, or one of them; by default the current folder",
+    )
+    parser.add_argument(
+        "-o",
+        "--output-directory",
+        default=os.curdir,
+        help="folder for the HDF5 file, made if it is not there; by default the current folder",
+    )
+    parser.add_argument(
+        "-r",
+        "--output-filename",
+        help="name of the HDF5 file; '.hdf5' is added if it has no such suffix",
+    )
+
+
+def _way_out(name: str, options: dict[str, Any]) -> str:
+    if name in dict(all_downloaders):
+        folder = shlex.quote(options["directory"])
+        return f"Get them by `fuel-download {name} -d {folder}`, or say where they are by -d."
+    return "Say where they are by -d."
+
+
+def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterator[str]:
+    """Convert in a folder beside the target, so that no converter can leave half a file."""
+    output_directory = options.pop("output_directory")
+    filename = options.pop("output_filename")
+    if filename is not None:
+        suffix = "" if filename.endswith(SUFFIXES) else ".hdf5"
+        options["output_filename"] = filename + suffix
+    os.makedirs(output_directory, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fuel-convert-", dir=output_directory) as staging:
+        written = convert(output_directory=staging, **options)
+        for path in written:
+            # By way of a Python file: see `new_hdf5_file`.
+            with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
+                write_provenance(h5file, command)
+        for path in written:
+            target = os.path.join(output_directory, os.path.basename(path))
+            move_into_place(path, target)
+            yield target
+
+
+if __name__ == "__main__":
+    sys.exit(main())

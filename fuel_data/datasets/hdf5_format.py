@@ -1,0 +1,322 @@
+"""The layout of Fuel's HDF5 files, format 0.3: splits, sources, axis labels, ragged sources.
+
+Every source is a data set in the root group, its first axis the examples. The root attribute
+``split`` is an array of records, one for each split and source, with the fields
+
+``split``, ``source``
+    names, as bytes in UTF-8;
+``start``, ``stop``
+    int64, the examples of the split;
+``indices``
+    an object reference to a one-dimensional data set of indices, which takes the place of start
+    and stop, or a null reference;
+``available``
+    bool, whether the split has this source;
+``comment``
+    bytes, ``b'.'`` if there is none.
+
+The dimension labels of a source are its axis labels. A ragged source has one dimension and a
+variable-length type; its examples are stored flat. Two dimension scales, named ``shapes`` (an
+integer array of shape (example, axis)) and ``shape_labels`` (bytes of shape (axis,)), hang on its
+first dimension and say how to unfold them.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import h5py
+import numpy
+
+from fuel_data.utils.names import nearest_name
+from fuel_data.utils.subset import Subset
+
+INTERFACE_VERSION = "0.3"
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitRow:
+    """What a file says about one source in one split."""
+
+    split: str
+    source: str
+    start: int
+    stop: int
+    indices: h5py.Reference
+    available: bool
+    comment: str
+
+
+def create_split_array(split_dict: Mapping[str, Mapping[str, Sequence[Any]]]) -> numpy.ndarray:
+    """Make the root attribute ``split`` of a file.
+
+    Parameters
+    ----------
+    split_dict : dict
+        Split name → source name → ``(start, stop)``, ``(start, stop, indices)`` or
+        ``(start, stop, indices, comment)``. `indices` is a reference to a data set of indices, or
+        None. A source that a split does not name is not available there.
+
+    Returns
+    -------
+    structured array of shape (split × source,)
+        To be stored as ``h5file.attrs['split']``.
+
+    Raises
+    ------
+    ValueError
+        If there is no split or no source, or if an entry has the wrong length.
+    """
+    sources = sorted({source for split in split_dict.values() for source in split})
+    if not sources:
+        raise ValueError("create_split_array: `split_dict` has to name a split and a source in it.")
+    rows = [
+        _row(split, source, split_dict[split].get(source))
+        for split, source in itertools.product(split_dict, sources)
+    ]
+    dtype = numpy.dtype(
+        [
+            ("split", "S", max(len(row[0]) for row in rows)),
+            ("source", "S", max(len(row[1]) for row in rows)),
+            ("start", numpy.int64),
+            ("stop", numpy.int64),
+            ("indices", h5py.special_dtype(ref=h5py.Reference)),
+            ("available", numpy.bool_),
+            ("comment", "S", max(len(row[6]) for row in rows)),
+        ]
+    )
+    return numpy.array(rows, dtype=dtype)
+
+
+def _row(split: str, source: str, entry: Sequence[Any] | None) -> tuple[Any, ...]:
+    names = split.encode("utf-8"), source.encode("utf-8")
+    if entry is None:
+        return (*names, 0, 0, h5py.Reference(), False, b".")
+    if not 2 <= len(entry) <= 4:
+        raise ValueError(
+            f"create_split_array: source {source!r} of split {split!r} must be (start, stop), "
+            f"(start, stop, indices) or (start, stop, indices, comment); got {entry!r}."
+        )
+    indices, comment = (*entry, None, None)[2:4] if len(entry) < 4 else entry[2:4]
+    # Fuel writes '.' for no comment, and so do we: an empty field breaks its pickles.
+    comment = (comment or ".").encode("utf-8")
+    return (*names, *entry[:2], indices or h5py.Reference(), True, comment)
+
+
+def split_rows(h5file: h5py.File) -> list[SplitRow]:
+    """Read the root attribute ``split``.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    list of SplitRow
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the file has no such attribute.
+    """
+    if "split" not in h5file.attrs:
+        raise ValueError(
+            f"{h5file.filename} has no root attribute 'split', so it is no data set of Fuel's "
+            "format. Write one with `fuel-convert arrays`, or with create_split_array."
+        )
+    return [
+        SplitRow(
+            split=row["split"].decode("utf-8"),
+            source=row["source"].decode("utf-8"),
+            start=int(row["start"]),
+            stop=int(row["stop"]),
+            indices=row["indices"],
+            available=bool(row["available"]),
+            comment=row["comment"].decode("utf-8"),
+        )
+        for row in h5file.attrs["split"]
+    ]
+
+
+def get_all_splits(h5file: h5py.File) -> tuple[str, ...]:
+    """List the splits of a file.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    tuple of str
+        In the order in which the file names them.
+    """
+    return tuple(dict.fromkeys(row.split for row in split_rows(h5file)))
+
+
+def get_all_sources(h5file: h5py.File) -> tuple[str, ...]:
+    """List the sources of a file, in whatever split.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    tuple of str
+        In the order in which the file names them.
+    """
+    return tuple(dict.fromkeys(row.source for row in split_rows(h5file)))
+
+
+def get_provided_sources(h5file: h5py.File, split: str) -> tuple[str, ...]:
+    """List the sources that are available in one split.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+    split : str
+        Name of the split.
+
+    Returns
+    -------
+    tuple of str
+        In the order in which the file names them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such split.
+    """
+    rows = [row for row in split_rows(h5file) if row.split == split]
+    if not rows:
+        known = get_all_splits(h5file)
+        raise ValueError(f"{h5file.filename} has no split {split!r}.{nearest_name(split, known)}")
+    return tuple(row.source for row in rows if row.available)
+
+
+def get_vlen_sources(h5file: h5py.File) -> list[str]:
+    """List the ragged sources of a file, those that have shapes.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    list of str
+        Variable-length sources without shapes are not in it: their examples stay flat.
+
+    Raises
+    ------
+    ValueError
+        If a source has shapes and more than one dimension.
+    """
+    ragged = []
+    for source in get_all_sources(h5file):
+        dataset = _source(h5file, source)
+        if dataset.dims and "shapes" in list(dataset.dims[0]):
+            if len(dataset.dims) > 1:
+                raise ValueError(
+                    f"{h5file.filename}: source {source!r} has shapes, so it must have one "
+                    f"dimension; it has {len(dataset.dims)}."
+                )
+            ragged.append(source)
+    return ragged
+
+
+def _source(h5file: h5py.File, source: str) -> h5py.Dataset:
+    if source not in h5file:
+        raise ValueError(
+            f"{h5file.filename}: the attribute 'split' names a source {source!r}, and there is no "
+            f"such data set.{nearest_name(source, h5file)}"
+        )
+    return h5file[source]
+
+
+def get_axis_labels(h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
+    """Read the axis labels of a file.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    dict
+        Source name → its labels, one for each axis, ``''`` for an axis without a label. None if
+        no axis of the source has one.
+    """
+    ragged = get_vlen_sources(h5file)
+    labels: dict[str, tuple[str, ...] | None] = {}
+    for source in get_all_sources(h5file):
+        dims = _source(h5file, source).dims
+        found = tuple(dimension.label for dimension in dims)
+        if source in ragged and "shape_labels" in list(dims[0]):
+            found += tuple(label.decode("utf-8") for label in dims[0]["shape_labels"][()])
+        labels[source] = found if any(found) else None
+    return labels
+
+
+def get_subsets(
+    h5file: h5py.File, splits: Iterable[str], sources: Iterable[str], keep_order: bool = False
+) -> list[Subset]:
+    """Find the examples that splits select from each source.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+    splits : iterable of str
+        Names of splits. Their examples are united.
+    sources : iterable of str
+        Names of sources.
+    keep_order : bool, optional
+        Whether to keep the order of `splits`, and the order and repetitions of indices in a split.
+
+    Returns
+    -------
+    list of Subset
+        One for each source.
+
+    Raises
+    ------
+    ValueError
+        If a split does not have a source, or selects examples that are not in the file.
+    """
+    rows = {(row.split, row.source): row for row in split_rows(h5file)}
+    subsets = []
+    for source in sources:
+        num_examples = len(_source(h5file, source))
+        parts = []
+        for split in splits:
+            row = rows.get((split, source))
+            if row is None or not row.available:
+                provided = get_provided_sources(h5file, split)
+                raise ValueError(
+                    f"{h5file.filename}: split {split!r} has no source {source!r}."
+                    f"{nearest_name(source, provided)}"
+                )
+            parts.append(_row_subset(h5file, row, num_examples, keep_order))
+        union = parts[0]
+        for part in parts[1:]:
+            union = union + part
+        subsets.append(union)
+    return subsets
+
+
+def _row_subset(h5file: h5py.File, row: SplitRow, num_examples: int, keep_order: bool) -> Subset:
+    selection = h5file[row.indices][()] if row.indices else slice(row.start, row.stop)
+    try:
+        return Subset(selection, num_examples, keep_order=keep_order)
+    except ValueError as error:
+        raise ValueError(
+            f"{h5file.filename}: split {row.split!r}, source {row.source!r}: {error}"
+        ) from error

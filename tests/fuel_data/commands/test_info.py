@@ -1,0 +1,72 @@
+import h5py
+import numpy
+
+from fuel_data.commands.convert import main as convert
+from fuel_data.commands.info import main
+from fuel_data.datasets.hdf5 import H5PYDataset
+
+
+def test_provenance_sources_and_splits_are_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    monkeypatch.chdir(tmp_path)
+    convert(["digits"])
+    capsys.readouterr()
+
+    assert main(["digits.hdf5"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    for line in (
+        "  command    fuel-convert digits",
+        "  date       1970-01-01T00:00:00+00:00",
+        "  format     0.3",
+        f"    numpy     {numpy.__version__}",
+        "  features uint8 (1797, 1, 8, 8), axes: batch, channel, height, width",
+        "  targets  uint8 (1797, 1), axes: batch, index",
+        "  train features: 1437 examples, 0 to 1437",
+        "  test  targets: 360 examples, 1437 to 1797",
+    ):
+        assert line in lines
+    assert any(line.startswith("    digits.csv.gz ") for line in lines)
+
+
+def test_a_file_without_provenance_with_indices_and_lengths_is_described(tmp_path, capsys):
+    path = tmp_path / "x.hdf5"
+    with h5py.File(path, "w") as h5file:
+        h5file.create_dataset("sounds", (4,), dtype=h5py.vlen_dtype("float32"))
+        h5file["indices"] = [0, 2, 3]
+        reference = h5file["indices"].ref
+        h5file.attrs["split"] = H5PYDataset.create_split_array(
+            {"odd": {"sounds": (-1, -1, reference, "a remark")}}
+        )
+
+    assert main([str(path)]) == 0
+
+    out = capsys.readouterr().out
+    assert "  command    not recorded\n" in out
+    assert "  inputs     not recorded\n" in out
+    assert "  sounds float32 (4,), variable length, axes: no labels\n" in out
+    assert "  odd sounds: 3 examples by indices (a remark)\n" in out
+
+
+def test_the_file_is_looked_for_in_the_data_path(tmp_path, capsys, monkeypatch):
+    convert(["digits", "-o", str(tmp_path)])
+    monkeypatch.setenv("FUEL_DATA_PATH", str(tmp_path))
+
+    assert main(["digits.hdf5"]) == 0
+    assert str(tmp_path / "digits.hdf5") in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_is_an_error_with_its_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FUEL_DATA_PATH", str(tmp_path))
+    (tmp_path / "text").write_text("text")
+    with h5py.File(tmp_path / "other.h5", "w"):
+        pass
+
+    for name, message in (
+        ("missing", "is in no folder of the data path"),
+        ("text", "file signature not found"),
+        ("other.h5", "no root attribute 'split'"),
+    ):
+        assert main([name]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"fuel-info: {name}: ") and message in error

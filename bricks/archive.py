@@ -26,6 +26,8 @@ from numpy.lib import format as npy
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.names import nearest_name
 
+Target = str | os.PathLike[str] | IO[bytes]
+
 FORMAT_NAME = "firebrick archive"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -49,8 +51,8 @@ class ArchiveWriter:
 
     Parameters
     ----------
-    path : path
-        The file to write. Its folder must exist.
+    path : path or binary file
+        The file to write. Its folder must exist. An open file is written to as it is.
     manifest : dict
         Plain data for JSON, written under its own keys beside ``format`` and ``members``. It may
         be changed until the block ends.
@@ -61,14 +63,17 @@ class ArchiveWriter:
         If the folder is missing or the disk is full.
     """
 
-    def __init__(self, path: str | os.PathLike[str], manifest: dict[str, Any] | None = None):
-        self.path = os.fspath(path)
+    def __init__(self, path: Target, manifest: dict[str, Any] | None = None):
+        self.path = _name_of(path)
+        self._target = path
         self.manifest = {} if manifest is None else manifest
         self._members: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> "ArchiveWriter":
         with ExitStack() as stack:
-            file = stack.enter_context(atomic_write(self.path))
+            file: Any = self._target
+            if isinstance(file, str | os.PathLike):
+                file = stack.enter_context(atomic_write(file))
             self._zip = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_STORED))
             self._digester = stack.enter_context(ThreadPoolExecutor(1))
             self._stack = stack.pop_all()
@@ -160,7 +165,7 @@ class ArchiveWriter:
 
 
 def write_archive(
-    path: str | os.PathLike[str],
+    path: Target,
     arrays: Mapping[str, numpy.ndarray],
     members: Mapping[str, bytes],
     manifest: dict[str, Any],
@@ -169,7 +174,7 @@ def write_archive(
 
     Parameters
     ----------
-    path : path
+    path : path or binary file
         The file to write.
     arrays : mapping of str to array
         The arrays by name. The mapping is asked for one after the other, so it may make them on
@@ -200,8 +205,8 @@ class Archive:
 
     Parameters
     ----------
-    path : path
-        The file to read.
+    path : path or binary file
+        The file to read; an open file can be sought.
 
     Attributes
     ----------
@@ -223,10 +228,13 @@ class Archive:
     ...     weights = archive["/mlp/linear_0.W"]
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+    def __init__(self, path: Target):
+        self.path = _name_of(path)
         with ExitStack() as stack:
-            file = stack.enter_context(open(self.path, "rb"))
+            file: Any = path
+            if isinstance(path, str | os.PathLike):
+                file = stack.enter_context(open(path, "rb"))
+            self._size = file.seek(0, os.SEEK_END)
             self._zip = stack.enter_context(_open_zip(self.path, file))
             self.manifest = self._read_manifest()
             self._stack = stack.pop_all()
@@ -343,7 +351,7 @@ class Archive:
     def _read(self, name: str) -> bytearray:
         try:
             info = self._zip.getinfo(name)
-            content = bytearray(min(info.file_size, os.path.getsize(self.path)))
+            content = bytearray(min(info.file_size, self._size))
             with self._zip.open(info) as file:
                 _fill(content, file)
         # Whatever zipfile stumbles over in a damaged file: it raises some ten types.
@@ -395,42 +403,52 @@ def _npy_pieces(array: numpy.ndarray) -> list[Any]:
         npy.write_array(file, array, version=(3, 0), allow_pickle=False)
         return [file.getvalue()]
     flat = array.reshape(-1) if array.flags.c_contiguous else array.T.reshape(-1)
-    return [file.getvalue(), memoryview(flat.view(numpy.uint8)) if flat.size else b""]
+    return [file.getvalue(), flat.view(numpy.uint8).data if flat.size else b""]
 
 
 def _array_in(content: bytearray) -> numpy.ndarray:
     """The array of an ``.npy`` file, over the file's own bytes."""
     start = io.BytesIO(content[:_PIECE])
     version = npy.read_magic(start)
-    if version == (1, 0):
-        shape, fortran_order, dtype = npy.read_array_header_1_0(start, max_header_size=_PIECE)
-    else:
-        return npy.read_array(io.BytesIO(content), allow_pickle=False, max_header_size=_PIECE)
+    # The digest was right, so a long header is one that we wrote.
+    limit: dict[str, Any] = {"max_header_size": _PIECE}
+    if version != (1, 0):
+        return npy.read_array(io.BytesIO(content), allow_pickle=False, **limit)
+    shape, fortran_order, dtype = npy.read_array_header_1_0(start, **limit)
     if dtype.hasobject:
         raise ValueError("it holds pickled objects")
-    flat: numpy.ndarray = numpy.ndarray(int(numpy.prod(shape)), dtype, buffer=content, offset=start.tell())
+    size, offset = int(numpy.prod(shape)), start.tell()
+    flat: numpy.ndarray = numpy.ndarray(size, dtype, buffer=content, offset=offset)
     return flat.reshape(shape[::-1]).T if fortran_order else flat.reshape(shape)
 
 
+def _name_of(target: Target) -> str:
+    if isinstance(target, str | os.PathLike):
+        return os.fspath(target)
+    return str(getattr(target, "name", "the open file"))
+
+
 def _open_zip(path: str, file: IO[bytes]) -> zipfile.ZipFile:
-    start = file.read(512)
     try:
         return zipfile.ZipFile(file)
     except Exception as error:
-        raise _what_else(path, start) from error
+        raise _what_else(path, file) from error
 
 
-def _what_else(path: str, start: bytes) -> ValueError:
+def _what_else(path: str, file: IO[bytes]) -> ValueError:
     """The error for a file that is no readable zip."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(512)
     if not start.strip(b"\0"):
-        size = os.path.getsize(path)
         return DamagedArchive(f"{path} is damaged: {size} bytes, and they begin with no content.")
     if start.startswith(b"PK\x03\x04"):
         return DamagedArchive(
             f"{path} is damaged: it begins as a zip, but its end is missing or changed. "
             "Go back to an earlier checkpoint."
         )
-    if tarfile.is_tarfile(path):
+    file.seek(0)
+    if tarfile.is_tarfile(file):
         return ForeignFile(
             f"{path} is a tar archive, as Blocks wrote them; expected a zip. "
             "`load_parameters` reads the parameters of Blocks' checkpoints."

@@ -1,0 +1,3 @@
+"""Sets Aesara up before a test imports it."""
+
+import bricks  # noqa: F401

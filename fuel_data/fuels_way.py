@@ -5,6 +5,9 @@ keeps what it needs between two items as attributes of itself. Here such a strea
 epoch, and the copy works: so it is still written like this, but two epochs do not disturb each
 other. What the copy changed of its attributes during the epoch is its state. Generators of numpy
 are not copied, since their state is meant to move on from epoch to epoch.
+
+Attributes that are lists, dicts, sets or arrays with many elements when the epoch begins, such as a
+vocabulary, are taken for arguments: they are not copied and not searched for changes.
 """
 
 import collections
@@ -13,9 +16,13 @@ from typing import Any
 
 import numpy
 
-from fuel_data.randomness import is_rng, rng_state, set_rng_state
+from fuel_data.randomness import is_rng
 
-_COPIED = (list, dict, set, bytearray, collections.deque, numpy.ndarray)
+# A buffer is small when the epoch begins; a vocabulary or a mean image is not.
+_MAX_ELEMENTS = 1000
+
+_KINDS: dict[str, type] = {"tuple": tuple, "deque": collections.deque, "set": set}
+_CONTAINERS = (list, dict, bytearray, numpy.ndarray, *_KINDS.values())
 _NEVER_STATE = (
     "data_stream",
     "data_streams",
@@ -33,7 +40,7 @@ _NEVER_STATE = (
 
 
 def is_used_by(stream: Any) -> bool:
-    """Tell whether a stream is written in Fuel's way: whether a user's class defines `get_data`.
+    """Tell whether a stream is of a user's class that does not define `read`.
 
     Parameters
     ----------
@@ -44,8 +51,11 @@ def is_used_by(stream: Any) -> bool:
     -------
     bool
     """
-    module = getattr(type(stream).get_data, "__module__", "")
-    return not module.startswith("fuel_data.")
+    return not _is_ours(type(stream)) and _is_ours(type(stream).read)
+
+
+def _is_ours(thing: Any) -> bool:
+    return thing.__module__.startswith("fuel_data.")
 
 
 def start(stream: Any, stage: Any) -> None:
@@ -61,12 +71,16 @@ def start(stream: Any, stage: Any) -> None:
     if not is_used_by(stream):
         return
     worker = copy.copy(stream)
+    watched = {}
     for name, value in vars(stream).items():
-        if name not in _NEVER_STATE and isinstance(value, _COPIED):
+        if name in _NEVER_STATE or is_rng(value):
+            continue
+        if isinstance(value, _CONTAINERS) and _count(value) <= _MAX_ELEMENTS:
             setattr(worker, name, copy.deepcopy(value))
+            watched[name] = value
     worker.child_epoch_iterator = stage.child
     worker._stage = stage
-    stage.held["worker"] = worker
+    stage.held = {"worker": worker, "watched": watched}
     stage._read = read
 
 
@@ -86,11 +100,11 @@ def read(stage: Any, request: Any) -> tuple:
     """
     worker = stage.held["worker"]
     data = worker.get_data() if request is None else worker.get_data(request)
-    return data if isinstance(data, tuple) else tuple(data)
+    return data if type(data) is tuple else tuple(data)
 
 
 def get_held(stream: Any, stage: Any) -> dict[str, Any]:
-    """Give what a stage holds, as plain data if it can be.
+    """Give a copy of what a stage holds, as plain data if it can be.
 
     Parameters
     ----------
@@ -103,20 +117,17 @@ def get_held(stream: Any, stage: Any) -> dict[str, Any]:
     -------
     dict
     """
-    held = dict(stage.held)
-    worker = held.pop("worker", None)
-    if worker is None:
-        return held
+    if "worker" not in stage.held:
+        return _encode(stage.held)
+    watched = stage.held["watched"]
     original = vars(stream)
-    held["changed"] = {
+    return {
         name: _encode(value)
-        for name, value in vars(worker).items()
+        for name, value in vars(stage.held["worker"]).items()
         if name not in _NEVER_STATE
-        and not is_rng(value)
-        and not (name in original and _same(value, original[name]))
+        and not (name in original and value is original[name])
+        and not (name in watched and _same(value, watched[name]))
     }
-    held["rngs"] = {name: rng_state(value) for name, value in vars(worker).items() if is_rng(value)}
-    return held
 
 
 def set_held(stream: Any, stage: Any, held: dict[str, Any]) -> None:
@@ -131,59 +142,65 @@ def set_held(stream: Any, stage: Any, held: dict[str, Any]) -> None:
     held : dict
         From `get_held`.
     """
-    if "changed" not in held:
-        stage.held = dict(held)
+    if not is_used_by(stream):
+        stage.held = _decode(held)
         return
     start(stream, stage)
-    worker = stage.held["worker"]
-    for name, value in held["changed"].items():
-        setattr(worker, name, _decode(value))
-    for name, state in held["rngs"].items():
-        set_rng_state(getattr(worker, name), state)
-    rest = {name: value for name, value in held.items() if name not in ("changed", "rngs")}
-    stage.held.update(rest)
+    for name, value in held.items():
+        setattr(stage.held["worker"], name, _decode(value))
+
+
+def _count(value: Any) -> int:
+    """Count the elements of nested containers, up to a little over the limit."""
+    if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
+        return value.size
+    if not isinstance(value, _CONTAINERS):
+        return 1
+    if len(value) > _MAX_ELEMENTS:
+        return len(value)
+    items = value.values() if isinstance(value, dict) else value
+    return sum(map(_count, items), start=1)
 
 
 def _same(value: Any, original: Any) -> bool:
-    if value is original:
-        return True
-    if type(value) is not type(original) or not isinstance(value, (*_COPIED, int, float, str)):
+    if type(value) is not type(original):
         return False
-    try:
-        return bool(numpy.array_equal(value, original)) if _is_array(value) else value == original
-    except ValueError:
-        # Containers of arrays do not compare.
-        return False
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, numpy.ndarray)
+    if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
+        return value.dtype == original.dtype and numpy.array_equal(value, original)
+    if isinstance(value, dict):
+        return list(value) == list(original) and all(_same(value[k], original[k]) for k in value)
+    if isinstance(value, (list, tuple, collections.deque, numpy.ndarray)):
+        return len(value) == len(original) and all(map(_same, value, original))
+    return value is original or bool(value == original)
 
 
 def _encode(value: Any) -> Any:
     """Copy a value, and mark those that are not plain data but can be told in plain data."""
-    if isinstance(value, (tuple, collections.deque, set)):
-        kind = next(name for name, type_ in _KINDS.items() if isinstance(value, type_))
-        return {"__kind__": kind, "items": [_encode(item) for item in value]}
+    for name, kind in _KINDS.items():
+        if type(value) is kind:
+            return {"__kind__": name, "items": [_encode(item) for item in value]}
     if type(value) is list:
         return [_encode(item) for item in value]
-    if type(value) is dict and all(isinstance(key, str) for key in value):
+    if type(value) is dict:
         return {key: _encode(item) for key, item in value.items()}
-    if _is_array(value) and value.dtype == object and value.ndim == 1:
-        return {"__kind__": "objects", "items": [_encode(item) for item in value]}
-    return value.copy() if _is_array(value) else value
-
-
-_KINDS: dict[str, type] = {"tuple": tuple, "deque": collections.deque, "set": set}
+    if isinstance(value, numpy.ndarray):
+        if value.dtype == object and value.ndim == 1:
+            return {"__kind__": "objects", "items": [_encode(item) for item in value]}
+        return value.copy()
+    if isinstance(value, numpy.generic) and not value.dtype.hasobject:
+        return {"__kind__": "scalar", "items": numpy.asarray(value)}
+    return value
 
 
 def _decode(value: Any) -> Any:
     if isinstance(value, list):
         return [_decode(item) for item in value]
     if not isinstance(value, dict):
-        return value.copy() if _is_array(value) else value
+        return value.copy() if isinstance(value, numpy.ndarray) else value
     if "__kind__" not in value:
         return {key: _decode(item) for key, item in value.items()}
+    if value["__kind__"] == "scalar":
+        return value["items"][()]
     items = [_decode(item) for item in value["items"]]
     if value["__kind__"] != "objects":
         return _KINDS[value["__kind__"]](items)

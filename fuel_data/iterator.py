@@ -43,6 +43,8 @@ class Stage:
         What the stream keeps during the epoch: plain data, saved with the position.
     state : object
         What the stream has open during the epoch, not saved.
+    rngs : dict of str to RandomState or Generator
+        Generators of the user's that are drawn from; their states are saved.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Stage:
         self.index = 0
         self.held: dict[str, Any] = {}
         self.state: Any = None
+        self.rngs: dict[str, Any] = {}
         self._read = stream.read
         stream.start(self)
 
@@ -269,18 +272,7 @@ class DataIterator:
         ValueError
             If it is of another format or another pipeline.
         """
-        if not isinstance(state, dict) or state.get("format") != FORMAT:
-            found = state.get("format") if isinstance(state, dict) else type(state).__name__
-            raise ValueError(
-                f"DataIterator.set_state: `state` must be of format {FORMAT}; got {found!r}."
-            )
-        pipeline = self.data_stream.digest()
-        if state["pipeline"] != pipeline:
-            raise ValueError(
-                f"DataIterator.set_state: the state is of the pipeline {state['pipeline']}, this "
-                f"is {pipeline}: {self.data_stream!r}. Build the stream with the same data, "
-                "schemes, transformers, arguments and seeds as when the state was saved."
-            )
+        pipeline = check_state(self.data_stream, state)
         self.close()
         self._pipeline = pipeline
         self.epoch = state["epoch"]
@@ -300,3 +292,36 @@ class DataIterator:
 
     def __repr__(self) -> str:
         return f"<epoch {self.epoch}, {self.index} items given, of {self.data_stream!r}>"
+
+
+def check_state(stream: Any, state: Any) -> str:
+    """Check that a state was taken from a pipeline like this one.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream
+        The stream that is to go on.
+    state : dict
+        From `get_state` of a stream or of an iterator.
+
+    Returns
+    -------
+    str
+        The digest of the pipeline.
+
+    Raises
+    ------
+    ValueError
+        If it is of another format or another pipeline.
+    """
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        found = state.get("format") if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"set_state: `state` must be of format {FORMAT}; got {found!r}.")
+    pipeline = stream.digest()
+    if state["pipeline"] != pipeline:
+        raise ValueError(
+            f"set_state: the state is of the pipeline {state['pipeline']}, this is {pipeline}: "
+            f"{stream!r}. Build the stream with the same data, schemes, transformers, arguments "
+            "and seeds as when the state was saved."
+        )
+    return pipeline

@@ -9,7 +9,10 @@ A generator that a user hands in has a memory; `rng_state` and `set_rng_state` m
 it.
 """
 
+import contextlib
+import functools
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -88,6 +91,52 @@ def is_rng(value: Any) -> bool:
     bool
     """
     return isinstance(value, (numpy.random.RandomState, numpy.random.Generator))
+
+
+def rngs_of(function: Any) -> dict[str, Rng]:
+    """Find the generators that a function draws from.
+
+    Parameters
+    ----------
+    function : callable
+        A function, a partial application, a bound method, or an object with ``__call__``.
+
+    Returns
+    -------
+    dict of str to RandomState or Generator
+        Those among its attributes, the variables around it, its defaults and its fixed arguments,
+        by a name that is the same in every process.
+    """
+    found: dict[str, Rng] = {}
+    if isinstance(function, functools.partial):
+        arguments = {str(number): value for number, value in enumerate(function.args)}
+        found.update(_rngs_among({**arguments, **function.keywords}))
+        found.update({f"function.{name}": rng for name, rng in rngs_of(function.func).items()})
+        return found
+    owner = getattr(function, "__self__", None)
+    for candidate in (function, owner):
+        found.update(_rngs_among(getattr(candidate, "__dict__", {})))
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        outside = function.__globals__
+        found.update(_rngs_among({n: outside[n] for n in code.co_names if n in outside}))
+        found.update(_rngs_among(_closure(function)))
+        found.update(_rngs_among(dict(enumerate(function.__defaults__ or ()))))
+    return found
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    values = {}
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):
+            # A variable that is not bound yet.
+            values[name] = cell.cell_contents
+    return values
+
+
+def _rngs_among(values: Mapping[Any, Any]) -> dict[str, Rng]:
+    return {str(name): value for name, value in values.items() if is_rng(value)}
 
 
 def rng_state(rng: Rng) -> dict[str, Any]:

@@ -129,7 +129,29 @@ class PositionedScheme(IterationScheme):
         self._next_epoch = epoch + 1
         return self.open_requests(epoch, PLACE)
 
-    def open_requests(self, epoch: int, place: str) -> "Requests":
+    def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
+    """Find the generators that a scheme was handed.
+
+    Parameters
+    ----------
+    scheme : IterationScheme
+        One of the library or one of the user's.
+
+    Returns
+    -------
+    list of RandomState or Generator
+        In the same order in every process.
+    """
+    parts = getattr(scheme, "schemes", ())
+    own = [value for _, value in sorted(vars(scheme).items(), key=_name) if is_rng(value)]
+    return own + [rng for part in parts for rng in scheme_rngs(part)]
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
+
+
+def open_requests(self, epoch: int, place: str) -> "Requests":
         """Give the requests of an epoch, without counting it.
 
         Parameters
@@ -252,6 +274,28 @@ class _CountedRequests:
         self._open(position["rngs"])
         while self.index < position["index"]:
             next(self)
+
+
+def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
+    """Find the generators that a scheme was handed.
+
+    Parameters
+    ----------
+    scheme : IterationScheme
+        One of the library or one of the user's.
+
+    Returns
+    -------
+    list of RandomState or Generator
+        In the same order in every process.
+    """
+    parts = getattr(scheme, "schemes", ())
+    own = [value for _, value in sorted(vars(scheme).items(), key=_name) if is_rng(value)]
+    return own + [rng for part in parts for rng in scheme_rngs(part)]
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
 
 
 def open_requests(scheme: IterationScheme, epoch: int, place: str = PLACE) -> Any:
@@ -397,9 +441,10 @@ class _Shuffled:
     def make_order(self, epoch: int, place: str) -> Sequence[int]:
         """Give the order of an epoch; see `PositionedScheme.make_order`."""
         if self.rng is not None:
-            shuffled = list(self.indices)
+            # The order of an array is the one that Fuel's shuffling of a list gives.
+            shuffled = numpy.array(self.indices, dtype=numpy.int64)
             self.rng.shuffle(shuffled)
-            return _indices(type(self).__name__, shuffled)
+            return shuffled  # type: ignore[return-value]
         assert self.seed is not None
         order = permutation(key(self.seed, place, epoch), len(self.indices))
         return order if _is_whole(self.indices) else numpy.asarray(self.indices)[order]
@@ -560,7 +605,29 @@ class ConcatenatedScheme(IterationScheme):
 
     get_request_iterator = PositionedScheme.get_request_iterator
 
-    def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
+    def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
+    """Find the generators that a scheme was handed.
+
+    Parameters
+    ----------
+    scheme : IterationScheme
+        One of the library or one of the user's.
+
+    Returns
+    -------
+    list of RandomState or Generator
+        In the same order in every process.
+    """
+    parts = getattr(scheme, "schemes", ())
+    own = [value for _, value in sorted(vars(scheme).items(), key=_name) if is_rng(value)]
+    return own + [rng for part in parts for rng in scheme_rngs(part)]
+
+
+def _name(item: tuple[str, Any]) -> str:
+    return item[0]
+
+
+def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
         """Give the requests of an epoch; see `PositionedScheme.open_requests`."""
         return _ConcatenatedRequests(self.schemes, epoch, place)
 

@@ -25,8 +25,9 @@ from fuel_data import fuels_way
 from fuel_data.axes import AxisLabels, without_batch
 from fuel_data.datasets.base import Dataset, Request
 from fuel_data.identity import describe, describe_arguments
-from fuel_data.iterator import DataIterator, IteratorStage, Stage
-from fuel_data.schemes import IterationScheme, open_requests
+from fuel_data.iterator import FORMAT, DataIterator, IteratorStage, Stage, check_state
+from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
+from fuel_data.schemes import IterationScheme, open_requests, scheme_rngs
 from fuel_data.utils.digests import digest
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _NO_ARGUMENTS = (
     "axis_labels",
     "metadata",
     "child_epoch_iterator",
+    "_checked_sources",
 )
 
 
@@ -244,6 +246,50 @@ class AbstractDataStream(ABC):
         """
         return digest(self.identity())
 
+    def get_state(self) -> dict[str, Any]:
+        """Give the position between two epochs as plain data.
+
+        Within an epoch it is the iterator that has a position.
+
+        Returns
+        -------
+        dict
+            ``format`` (1), ``pipeline`` (digest), ``epoch`` (the next one) and ``rngs``: the states
+            of generators of numpy that were handed in.
+        """
+        return {
+            "format": FORMAT,
+            "pipeline": self.digest(),
+            "epoch": self.epochs_begun,
+            "rngs": [rng_state(rng) for rng in self._all_rngs()],
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on with the epoch before which a state was taken.
+
+        Parameters
+        ----------
+        state : dict
+            From `get_state`, of the same pipeline.
+
+        Raises
+        ------
+        ValueError
+            If it is of another format or another pipeline.
+        """
+        check_state(self, state)
+        for rng, rng_before in zip(self._all_rngs(), state["rngs"], strict=True):
+            set_rng_state(rng, rng_before)
+        self.epochs_begun = state["epoch"]
+
+    def _all_rngs(self) -> list[Rng]:
+        found = [] if self.iteration_scheme is None else scheme_rngs(self.iteration_scheme)
+        found.extend(self.user_rngs().values())
+        for child in self._children():
+            if isinstance(child, AbstractDataStream):
+                found.extend(child._all_rngs())
+        return found
+
     def __repr__(self) -> str:
         children = ", ".join(map(repr, self._children()))
         return f"{type(self).__name__}({children})"
@@ -253,6 +299,15 @@ class AbstractDataStream(ABC):
     def _children(self) -> Sequence[Any]:
         """Give the streams that this one reads from."""
         return ()
+
+    def user_rngs(self) -> dict[str, Rng]:
+        """Give the generators with a memory that this stream draws from, those of its scheme apart.
+
+        Returns
+        -------
+        dict of str to RandomState or Generator
+        """
+        return rngs_of(self) if fuels_way.is_used_by(self) else {}
 
     @property
     def holds_anything(self) -> bool:
@@ -295,6 +350,7 @@ class AbstractDataStream(ABC):
         stage : Stage
             The stage of this stream in a new epoch.
         """
+        stage.rngs = self.user_rngs()
         fuels_way.start(self, stage)
 
     def finish(self, stage: Stage) -> None:
@@ -348,6 +404,8 @@ class AbstractDataStream(ABC):
             position["child"] = stage.child.get_position()
         elif stage.children:
             position["children"] = [child.get_position() for child in stage.children]
+        if stage.rngs:
+            position["rngs"] = {name: rng_state(rng) for name, rng in stage.rngs.items()}
         if stage.held:
             position["held"] = fuels_way.get_held(self, stage)
         return position
@@ -370,6 +428,8 @@ class AbstractDataStream(ABC):
         elif stage.children:
             for child, child_position in zip(stage.children, position["children"], strict=True):
                 child.set_position(child_position)
+        for name, rng in stage.rngs.items():
+            set_rng_state(rng, position["rngs"][name])
         if "held" in position:
             fuels_way.set_held(self, stage, position["held"])
 

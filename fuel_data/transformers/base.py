@@ -1,0 +1,665 @@
+"""How a transformer is written.
+
+A transformer is a stream over another stream. Most are one small method:
+
+=============================  ====================================================================
+base                           what you write
+=============================  ====================================================================
+Transformer                    ``transform_example(example)`` and ``transform_batch(batch)``
+AgnosticTransformer            ``transform_any(data)``, where it makes no difference
+SourcewiseTransformer          ``transform_source_example(example, source)`` and
+                               ``transform_source_batch(batch, source)``, for each source
+AgnosticSourcewiseTransformer  ``transform_any_source(data, source)``
+=============================  ====================================================================
+
+>>> import numpy
+>>> from fuel_data.datasets import IndexableDataset
+>>> from fuel_data.schemes import SequentialScheme
+>>> from fuel_data.streams import DataStream
+>>> class Double(AgnosticSourcewiseTransformer):
+...     def transform_any_source(self, data, source):
+...         return data * 2
+>>> stream = DataStream(IndexableDataset({"x": numpy.arange(5)}),
+...                     iteration_scheme=SequentialScheme(5, batch_size=2))
+>>> [x.tolist() for x, in Double(stream, produces_examples=False).get_epoch_iterator()]
+[[0, 2], [4, 6], [8]]
+
+One that reads in another rhythm than it gives, or remembers something, overrides `read`. What it
+remembers belongs to the epoch, not to the transformer: it is kept in the `Stage` that `read` is
+handed. ``next(stage.child)`` reads from below; what is put in ``stage.held`` is saved with the
+position, so it must be plain data (see `fuel_data.state`) and should be small. ``StopIteration``
+ends the epoch.
+
+>>> class Difference(Transformer):
+...     '''Give the difference of each batch's sum to the sum of the one before.'''
+...     def start(self, stage):
+...         stage.held["last"] = 0
+...     def read(self, stage, request):
+...         x, = next(stage.child)
+...         last, stage.held["last"] = stage.held["last"], int(x.sum())
+...         return (stage.held["last"] - last,)
+>>> iterator = Difference(stream).get_epoch_iterator()
+>>> next(iterator), next(iterator)
+((1,), (4,))
+>>> state = iterator.get_state()
+>>> state["position"]
+{'index': 2, 'child': {'index': 2, 'requests': 2}, 'held': {'last': 5}}
+>>> again = Difference(stream).get_epoch_iterator()
+>>> again.set_state(state)
+>>> next(again) == next(iterator) == (-1,)
+True
+
+A big buffer is better saved as the place from which it can be read again; `LeftoverTransformer`
+does that for a batch of which a part was given. What is random draws from ``stage.rng(seed)``, a
+new generator for each item, and needs no memory at all.
+
+``fuel_data.testing`` checks that a transformer resumes at every step.
+
+A transformer written for Fuel, with ``get_data(request)`` and ``next(self.child_epoch_iterator)``,
+works too; see `fuel_data.fuels_way`.
+"""
+
+import inspect
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from fuel_data.axes import AxisLabels
+from fuel_data.exceptions import AxisLabelsMismatchError
+from fuel_data.iterator import Stage
+from fuel_data.schemes import IterationScheme
+from fuel_data.streams import AbstractDataStream
+from fuel_data.utils.names import nearest_name
+
+logger = logging.getLogger(__name__)
+
+
+class Transformer(AbstractDataStream):
+    """Base of all transformers.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    produces_examples : bool, optional
+        Whether this gives single examples; as the stream below by default.
+    iteration_scheme : IterationScheme, optional
+        What the transformer itself is asked for.
+    axis_labels : dict from source to tuple of str or None, optional
+        Names of the axes, by default those of the stream below.
+    metadata : dict of str to dict, optional
+        Open information on each source, by default that of the stream below.
+    **unknown
+        Refused.
+
+    Raises
+    ------
+    ValueError
+        If the stream below gives examples but only batches can be transformed, or the other way.
+    TypeError
+        If a keyword is not known.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        produces_examples: bool | None = None,
+        iteration_scheme: IterationScheme | None = None,
+        axis_labels: AxisLabels | None = None,
+        *,
+        metadata: Mapping[str, dict[str, Any]] | None = None,
+        **unknown: Any,
+    ) -> None:
+        self._refuse_unknown(unknown)
+        self.data_stream = data_stream
+        if axis_labels is None:
+            axis_labels = self._keep_known(data_stream.axis_labels)
+        if metadata is None:
+            metadata = self._keep_known(getattr(data_stream, "metadata", None))
+        super().__init__(iteration_scheme, axis_labels, metadata=metadata)
+        if iteration_scheme is None:
+            below = data_stream.produces_examples
+            self.produces_examples = below if produces_examples is None else produces_examples
+        self._refuse_misfit()
+
+    def _refuse_unknown(self, unknown: Mapping[str, Any]) -> None:
+        if unknown:
+            known: set[str] = set()
+            for class_ in type(self).__mro__:
+                if "__init__" in vars(class_):
+                    known.update(inspect.signature(class_.__init__).parameters)
+            name = next(iter(unknown))
+            known -= {"self", "args", "kwargs", "unknown"}
+            raise TypeError(
+                f"{type(self).__name__}: has no argument `{name}`.{nearest_name(name, known)}"
+            )
+
+    def _keep_known(self, by_source: Mapping[str, Any] | None) -> Any:
+        return None if by_source is None else dict(by_source)
+
+    @property
+    def _gives_one_for_one(self) -> bool:
+        cls = type(self)
+        return cls.read is Transformer.read and cls.get_data is Transformer.get_data
+
+    def _refuse_misfit(self) -> None:
+        if not self._gives_one_for_one:
+            return
+        self._refuse_change()
+        names = {True: "examples", False: "batches"}
+        method = "transform_example" if self.produces_examples else "transform_batch"
+        if getattr(type(self), method) is getattr(Transformer, method):
+            raise ValueError(
+                f"{type(self).__name__}: the stream below gives {names[self.produces_examples]}, "
+                f"but `{method}` is not defined. Define it, or put "
+                f"{'Batch' if self.produces_examples else 'Unpack'} between them."
+            )
+
+    def _refuse_change(self) -> None:
+        """Refuse to give batches over examples, or examples over batches."""
+        names = {True: "examples", False: "batches"}
+        if self.produces_examples != self.data_stream.produces_examples:
+            raise ValueError(
+                f"{type(self).__name__}: the stream below gives "
+                f"{names[not self.produces_examples]}, but this should give "
+                f"{names[self.produces_examples]}. Put Batch or Unpack between them, or override "
+                "`read`."
+            )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the items of each example or batch."""
+        return self.__dict__.get("_sources", self.data_stream.sources)
+
+    @sources.setter
+    def sources(self, sources: Sequence[str]) -> None:
+        self._sources = tuple(sources)
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many items an epoch has, examples or batches; None if that is not known."""
+        return self.data_stream.num_batches if self._gives_one_for_one else None
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples an epoch has, in batches or not; None if that is not known."""
+        return self.num_batches if self.produces_examples else None
+
+    def _children(self) -> Sequence[Any]:
+        return (self.data_stream,)
+
+    def get_data(self, request: Any = None) -> tuple:
+        """Read one item from within a subclass that is written in Fuel's way.
+
+        Parameters
+        ----------
+        request : object, optional
+            From the transformer's own iteration scheme.
+
+        Returns
+        -------
+        tuple
+
+        Raises
+        ------
+        ValueError
+            If no epoch is open.
+        """
+        stage = self.__dict__.get("_stage")
+        if stage is None:
+            raise ValueError(
+                f"{type(self).__name__}.get_data: no epoch is open. Read "
+                "next(stream.get_epoch_iterator())."
+            )
+        return self.read(stage, request)
+
+    def read(self, stage: Stage, request: Any) -> tuple:
+        """Read one item from below and transform it; see `AbstractDataStream.read`."""
+        if request is not None:
+            raise ValueError(
+                f"{type(self).__name__}: takes no requests; got {request!r}. Leave "
+                "`iteration_scheme` out."
+            )
+        data = next(stage.child)
+        try:
+            transform = self.transform_example if self.produces_examples else self.transform_batch
+            transformed = transform(data)
+        except StopIteration as error:
+            raise _end_in_function(self, error) from error
+        return transformed if type(transformed) is tuple else tuple(transformed)
+
+    def transform_example(self, example: tuple) -> tuple:
+        """Transform one example.
+
+        Parameters
+        ----------
+        example : tuple
+            One item for each source of the stream below.
+
+        Returns
+        -------
+        tuple
+            One item for each source.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: does not transform examples.")
+
+    def transform_batch(self, batch: tuple) -> tuple:
+        """Transform one batch.
+
+        Parameters
+        ----------
+        batch : tuple
+            One item for each source of the stream below.
+
+        Returns
+        -------
+        tuple
+            One item for each source.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: does not transform batches.")
+
+
+def _end_in_function(stream: AbstractDataStream, error: StopIteration) -> RuntimeError:
+    # Passed on as it is, it would look like the end of the epoch and cut it short in silence.
+    return RuntimeError(
+        f"{type(stream).__name__}: the function that it applies raised StopIteration ({error})."
+    )
+
+
+def call(stream: AbstractDataStream, function: Callable, *arguments: Any) -> Any:
+    """Call a user's function so that a StopIteration in it cannot end the epoch.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream
+        Who calls, for the error.
+    function : function
+        What is called.
+    *arguments
+        Its arguments.
+
+    Returns
+    -------
+    object
+        What it gives.
+
+    Raises
+    ------
+    RuntimeError
+        If it raises StopIteration.
+    """
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        raise _end_in_function(stream, error) from error
+
+
+class AgnosticTransformer(Transformer):
+    """Base of transformers that treat examples and batches alike; see `Transformer`."""
+
+    @abstractmethod
+    def transform_any(self, data: tuple) -> tuple:
+        """Transform one example or batch.
+
+        Parameters
+        ----------
+        data : tuple
+            One item for each source of the stream below.
+
+        Returns
+        -------
+        tuple
+            One item for each source.
+        """
+
+    def transform_example(self, example: tuple) -> tuple:
+        """Transform one example; see `Transformer.transform_example`."""
+        return self.transform_any(example)
+
+    def transform_batch(self, batch: tuple) -> tuple:
+        """Transform one batch; see `Transformer.transform_batch`."""
+        return self.transform_any(batch)
+
+
+class SourcewiseTransformer(Transformer):
+    """Base of transformers that treat each source by itself.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    produces_examples : bool, optional
+        Whether this gives single examples; as the stream below by default.
+    which_sources : sequence of str, optional
+        The sources to transform, all by default. The others pass as they are.
+    **kwargs
+        See `Transformer`.
+
+    Raises
+    ------
+    ValueError
+        If `which_sources` names a source that the stream below does not have.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        produces_examples: bool | None = None,
+        which_sources: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if which_sources is None:
+            which_sources = data_stream.sources
+        else:
+            check_sources(type(self).__name__, "which_sources", which_sources, data_stream.sources)
+        self.which_sources = tuple(which_sources)
+        super().__init__(data_stream, produces_examples, **kwargs)
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples an epoch has, in batches or not; None if that is not known."""
+        # A user's class may change the number of examples in a batch.
+        is_ours = type(self).__module__.startswith("fuel_data.")
+        return self.data_stream.num_examples if is_ours else super().num_examples
+
+    def _transform_sources(self, data: tuple, transform: Callable[[Any, str], Any]) -> tuple:
+        return tuple(
+            transform(item, source) if source in self.which_sources else item
+            for source, item in zip(self.data_stream.sources, data, strict=True)
+        )
+
+    def transform_example(self, example: tuple) -> tuple:
+        """Transform one example; see `Transformer.transform_example`."""
+        return self._transform_sources(example, self.transform_source_example)
+
+    def transform_batch(self, batch: tuple) -> tuple:
+        """Transform one batch; see `Transformer.transform_batch`."""
+        return self._transform_sources(batch, self.transform_source_batch)
+
+    def transform_source_example(self, source_example: Any, source_name: str) -> Any:
+        """Transform one source of an example.
+
+        Parameters
+        ----------
+        source_example : object
+            The item.
+        source_name : str
+            Name of the source.
+
+        Returns
+        -------
+        object
+        """
+        raise NotImplementedError(f"{type(self).__name__}: does not transform examples.")
+
+    def transform_source_batch(self, source_batch: Any, source_name: str) -> Any:
+        """Transform one source of a batch.
+
+        Parameters
+        ----------
+        source_batch : object
+            The item.
+        source_name : str
+            Name of the source.
+
+        Returns
+        -------
+        object
+        """
+        raise NotImplementedError(f"{type(self).__name__}: does not transform batches.")
+
+    def _refuse_misfit(self) -> None:
+        super()._refuse_misfit()
+        kind = "example" if self.produces_examples else "batch"
+        if getattr(type(self), f"transform_{kind}") is not getattr(
+            SourcewiseTransformer, f"transform_{kind}"
+        ):
+            return
+        method = f"transform_source_{kind}"
+        if getattr(type(self), method) is getattr(SourcewiseTransformer, method):
+            raise ValueError(
+                f"{type(self).__name__}: the stream below gives single items of the kind {kind}, "
+                f"but `{method}` is not defined. Define it, or put Batch or Unpack between them."
+            )
+
+
+class AgnosticSourcewiseTransformer(SourcewiseTransformer):
+    """Base of sourcewise transformers that treat examples and batches alike.
+
+    Its parameters are those of `SourcewiseTransformer`.
+    """
+
+    @abstractmethod
+    def transform_any_source(self, source_data: Any, source_name: str) -> Any:
+        """Transform one source of an example or batch.
+
+        Parameters
+        ----------
+        source_data : object
+            The item.
+        source_name : str
+            Name of the source.
+
+        Returns
+        -------
+        object
+        """
+
+    def transform_source_example(self, source_example: Any, source_name: str) -> Any:
+        """Transform one source; see `SourcewiseTransformer.transform_source_example`."""
+        return self.transform_any_source(source_example, source_name)
+
+    def transform_source_batch(self, source_batch: Any, source_name: str) -> Any:
+        """Transform one source; see `SourcewiseTransformer.transform_source_batch`."""
+        return self.transform_any_source(source_batch, source_name)
+
+
+class ExpectsAxisLabels:
+    """Mixin of transformers that need certain axes."""
+
+    def verify_axis_labels(
+        self,
+        expected: Sequence[str],
+        actual: Sequence[str] | None,
+        source_name: str,
+    ) -> None:
+        """Check the axes of a source, once.
+
+        Parameters
+        ----------
+        expected : sequence of str
+            The axes that are needed.
+        actual : sequence of str or None
+            The axes that there are. If they are not known, the log says so.
+        source_name : str
+            Name of the source.
+
+        Raises
+        ------
+        AxisLabelsMismatchError
+            If they differ.
+        """
+        checked = self.__dict__.setdefault("_checked_sources", set())
+        if source_name in checked:
+            return
+        checked.add(source_name)
+        if actual is None:
+            logger.warning(
+                "%s: the axes of %r are not labelled; %s are assumed.",
+                type(self).__name__,
+                source_name,
+                tuple(expected),
+            )
+        elif tuple(actual) != tuple(expected):
+            raise AxisLabelsMismatchError(
+                f"{type(self).__name__}: the source {source_name!r} must have the axes "
+                f"{tuple(expected)}; got {tuple(actual)}. Transpose it, or correct the labels with "
+                "the `axis_labels` of its stream."
+            )
+
+
+class Leftover:
+    """A batch of which a part was given, and where it was read.
+
+    Parameters
+    ----------
+    batch : tuple
+        One item for each source, all of one length.
+    size : int
+        How many examples it has.
+    before : dict
+        Position of the stage below before the batch was read.
+    """
+
+    __slots__ = ("batch", "before", "offset", "size")
+
+    def __init__(self, batch: tuple, size: int, before: dict[str, Any]) -> None:
+        self.batch = batch
+        self.size = size
+        self.before = before
+        self.offset = 0
+
+
+class LeftoverTransformer(Transformer):
+    """Base of transformers that give the batches of the stream below in parts.
+
+    A subclass reads with `leftover`, moves its `offset` on and calls `drop_if_empty`. The position
+    is that of the stream below before the batch, and the offset.
+    """
+
+    def leftover(self, stage: Stage) -> Leftover:
+        """Give the batch that is being given, reading it if need be.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this transformer.
+
+        Returns
+        -------
+        Leftover
+
+        Raises
+        ------
+        StopIteration
+            If there is no further batch.
+        ValueError
+            If the sources of a batch have different lengths.
+        """
+        while stage.state is None:
+            before = stage.child.get_position()
+            batch = next(stage.child)
+            sizes = {len(item) for item in batch}
+            if len(sizes) != 1:
+                named = dict(zip(self.data_stream.sources, map(len, batch), strict=True))
+                raise ValueError(
+                    f"{type(self).__name__}: all sources of a batch must have the same number of "
+                    f"examples; got {named}."
+                )
+            size = sizes.pop()
+            stage.state = Leftover(batch, size, before) if size else None
+        return stage.state
+
+    def drop_if_empty(self, stage: Stage) -> None:
+        """Forget the batch once all of it was given.
+
+        Parameters
+        ----------
+        stage : Stage
+            The stage of this transformer.
+        """
+        if stage.state.offset == stage.state.size:
+            stage.state = None
+
+    def get_position(self, stage: Stage) -> dict[str, Any]:
+        """Give the position; see `AbstractDataStream.get_position`."""
+        if stage.state is None:
+            return super().get_position(stage)
+        position: dict[str, Any] = {"index": stage.index}
+        if stage.requests is not None:
+            position["requests"] = stage.requests.get_position()
+        position["child"] = stage.state.before
+        position["offset"] = stage.state.offset
+        return position
+
+    def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
+        """Read the batch again; see `AbstractDataStream.set_position`."""
+        super().set_position(stage, position)
+        stage.state = None
+        if "offset" in position:
+            self.leftover(stage).offset = position["offset"]
+
+
+def check_sources(who: str, argument: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    """Check that all sources that are asked for are there.
+
+    Parameters
+    ----------
+    who : str
+        The transformer, for the error.
+    argument : str
+        The argument, for the error.
+    asked : iterable of str
+        Names asked for.
+    known : iterable of str
+        Names there are.
+
+    Raises
+    ------
+    ValueError
+        If one is not there, or `asked` is one text.
+    """
+    if isinstance(asked, str):
+        raise ValueError(
+            f"{who}: `{argument}` must be a sequence of names; got the text {asked!r}. Write "
+            f"({asked!r},)."
+        )
+    known = tuple(known)
+    for source in asked:
+        if source not in known:
+            raise ValueError(
+                f"{who}: `{argument}` names {source!r}, which the stream below does not have."
+                f"{nearest_name(source, known)}"
+            )
+
+
+def each_element(function: Callable[[Any], Any], data: Any) -> Any:
+    """Apply a function to an array, or to each element of a ragged one.
+
+    Parameters
+    ----------
+    function : function from array to array
+        What is applied.
+    data : array, object array of arrays, or list of arrays
+        A ragged source is an object array, or a list, with one array for each example.
+
+    Returns
+    -------
+    array, object array of arrays, or list of arrays
+    """
+    if isinstance(data, list) and len({numpy.shape(element) for element in data}) > 1:
+        return [function(numpy.asarray(element)) for element in data]
+    if not isinstance(data, numpy.ndarray) or data.dtype != object:
+        return function(numpy.asarray(data))
+    return ragged([function(numpy.asarray(element)) for element in data])
+
+
+def ragged(elements: Sequence[Any]) -> numpy.ndarray:
+    """Make an object array of examples that have different shapes.
+
+    Parameters
+    ----------
+    elements : sequence of array
+        The examples.
+
+    Returns
+    -------
+    object array of shape (batch,)
+    """
+    array = numpy.empty(len(elements), dtype=object)
+    for number, element in enumerate(elements):
+        array[number] = element
+    return array

@@ -1,0 +1,159 @@
+"""Transformers of the values of each source: `Flatten`, `ScaleAndShift`, `Cast`, `ForceFloatX`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from fuel_data.axes import BATCH, FEATURE
+from fuel_data.config_parser import config
+from fuel_data.streams import AbstractDataStream
+from fuel_data.transformers.base import (
+    AgnosticSourcewiseTransformer,
+    SourcewiseTransformer,
+    each_element,
+)
+
+
+class Flatten(SourcewiseTransformer):
+    """Make one axis, ``'feature'``, of all axes of an example.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    which_sources : sequence of str, optional
+        The sources to flatten, all by default.
+    **kwargs
+        See `Transformer`.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        which_sources: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_stream, which_sources=which_sources, **kwargs)
+        if "axis_labels" not in kwargs and self.axis_labels is not None:
+            flat = (FEATURE,) if self.produces_examples else (BATCH, FEATURE)
+            self.axis_labels = {
+                source: flat if source in self.which_sources else labels
+                for source, labels in self.axis_labels.items()
+            }
+
+    def transform_source_example(self, source_example: Any, source_name: str) -> numpy.ndarray:
+        """Flatten one example to the shape (feature,)."""
+        return numpy.asarray(source_example).reshape(-1)
+
+    def transform_source_batch(self, source_batch: Any, source_name: str) -> Any:
+        """Flatten a batch to the shape (batch, feature), or each example of a ragged one."""
+        if isinstance(source_batch, numpy.ndarray) and source_batch.dtype != object:
+            # Not -1: it cannot be inferred where an axis has no length.
+            features = int(numpy.prod(source_batch.shape[1:]))
+            return source_batch.reshape(len(source_batch), features)
+        flat = each_element(lambda array: array, source_batch)
+        if isinstance(flat, numpy.ndarray) and flat.dtype != object:
+            return self.transform_source_batch(flat, source_name)
+        return each_element(lambda array: array.reshape(-1), flat)
+
+
+class ScaleAndShift(AgnosticSourcewiseTransformer):
+    """Give ``data * scale + shift``.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    scale, shift : float or array
+        Numbers do not widen float32 data; arrays do as numpy has it.
+    which_sources : sequence of str, optional
+        The sources to change, all by default.
+    **kwargs
+        See `Transformer`.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        scale: Any,
+        shift: Any,
+        which_sources: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_stream, which_sources=which_sources, **kwargs)
+        self.scale = _number_or_array(scale)
+        self.shift = _number_or_array(shift)
+
+    def transform_any_source(self, source_data: Any, source_name: str) -> Any:
+        """Scale and shift one source, keeping its shape."""
+        return each_element(lambda array: array * self.scale + self.shift, source_data)
+
+
+def _number_or_array(value: Any) -> Any:
+    if isinstance(value, (numpy.generic, numpy.ndarray)) and value.ndim == 0:
+        # A 0-d float64 would widen float32 data under numpy 2 but not under numpy 1.
+        return value.item()
+    return value
+
+
+class Cast(AgnosticSourcewiseTransformer):
+    """Change the dtype.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    dtype : dtype or str
+        The new dtype; ``'floatX'`` is ``config.floatX``.
+    which_sources : sequence of str, optional
+        The sources to change, all by default.
+    **kwargs
+        See `Transformer`.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        dtype: Any,
+        which_sources: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_stream, which_sources=which_sources, **kwargs)
+        self.dtype = numpy.dtype(config.floatX if dtype == "floatX" else dtype)
+
+    def transform_any_source(self, source_data: Any, source_name: str) -> Any:
+        """Cast one source, keeping its shape."""
+        return each_element(lambda array: array.astype(self.dtype), source_data)
+
+
+class ForceFloatX(AgnosticSourcewiseTransformer):
+    """Cast what is an array of floating point numbers to ``config.floatX``.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    which_sources : sequence of str, optional
+        The sources to look at, all by default.
+    **kwargs
+        See `Transformer`.
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        which_sources: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_stream, which_sources=which_sources, **kwargs)
+        self.dtype = numpy.dtype(config.floatX)
+
+    def transform_any_source(self, source_data: Any, source_name: str) -> Any:
+        """Cast one source if it holds floating point numbers, keeping its shape."""
+        if not isinstance(source_data, (numpy.ndarray, numpy.generic)):
+            return source_data
+        return each_element(self._cast, source_data)
+
+    def _cast(self, array: numpy.ndarray) -> numpy.ndarray:
+        return array.astype(self.dtype, copy=False) if array.dtype.kind == "f" else array

@@ -129,29 +129,7 @@ class PositionedScheme(IterationScheme):
         self._next_epoch = epoch + 1
         return self.open_requests(epoch, PLACE)
 
-    def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
-    """Find the generators that a scheme was handed.
-
-    Parameters
-    ----------
-    scheme : IterationScheme
-        One of the library or one of the user's.
-
-    Returns
-    -------
-    list of RandomState or Generator
-        In the same order in every process.
-    """
-    parts = getattr(scheme, "schemes", ())
-    own = [value for _, value in sorted(vars(scheme).items(), key=_name) if is_rng(value)]
-    return own + [rng for part in parts for rng in scheme_rngs(part)]
-
-
-def _name(item: tuple[str, Any]) -> str:
-    return item[0]
-
-
-def open_requests(self, epoch: int, place: str) -> "Requests":
+    def open_requests(self, epoch: int, place: str) -> "Requests":
         """Give the requests of an epoch, without counting it.
 
         Parameters
@@ -605,29 +583,7 @@ class ConcatenatedScheme(IterationScheme):
 
     get_request_iterator = PositionedScheme.get_request_iterator
 
-    def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
-    """Find the generators that a scheme was handed.
-
-    Parameters
-    ----------
-    scheme : IterationScheme
-        One of the library or one of the user's.
-
-    Returns
-    -------
-    list of RandomState or Generator
-        In the same order in every process.
-    """
-    parts = getattr(scheme, "schemes", ())
-    own = [value for _, value in sorted(vars(scheme).items(), key=_name) if is_rng(value)]
-    return own + [rng for part in parts for rng in scheme_rngs(part)]
-
-
-def _name(item: tuple[str, Any]) -> str:
-    return item[0]
-
-
-def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
+    def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
         """Give the requests of an epoch; see `PositionedScheme.open_requests`."""
         return _ConcatenatedRequests(self.schemes, epoch, place)
 

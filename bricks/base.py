@@ -136,7 +136,7 @@ class _Brick(ABCMeta):
         return super().__new__(mcs, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        parameters = inspect.signature(cls.__init__).parameters
+        parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
         if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             unknown = [name for name in kwargs if name not in parameters]
             if unknown:

@@ -119,7 +119,8 @@ def shared_floatx_zeros_matching(
         )
     shape = shared_variable.get_value(borrow=True).shape
     kwargs.setdefault("shape", shared_variable.type.shape)
-    return shared_floatx_zeros(shape, name=name, dtype=shared_variable.dtype, **kwargs)
+    zeros = numpy.zeros(shape, dtype=shared_variable.dtype)
+    return shared_floatx(zeros, name=name, dtype=zeros.dtype, **kwargs)
 
 
 def shared_like(variable: Any, name: str | None = None, **kwargs: Any) -> SharedVariable:

@@ -5,6 +5,8 @@ instead of guessing from the rank. Any name is allowed; these are the ones that 
 uses and that converters write into HDF5 files.
 """
 
+from collections.abc import Mapping
+
 BATCH = "batch"
 TIME = "time"
 FEATURE = "feature"
@@ -13,7 +15,7 @@ HEIGHT = "height"
 WIDTH = "width"
 INDEX = "index"
 
-AxisLabels = dict[str, tuple[str, ...] | None]
+AxisLabels = Mapping[str, tuple[str, ...] | None]
 
 
 def without_batch(axis_labels: AxisLabels | None) -> AxisLabels | None:

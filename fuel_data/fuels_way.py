@@ -21,8 +21,8 @@ from fuel_data.randomness import is_rng
 # A buffer is small when the epoch begins; a vocabulary or a mean image is not.
 _MAX_ELEMENTS = 1000
 
-_KINDS: dict[str, type] = {"tuple": tuple, "deque": collections.deque, "set": set}
-_CONTAINERS = (list, dict, bytearray, numpy.ndarray, *_KINDS.values())
+_KINDS: dict[str, Any] = {"tuple": tuple, "deque": collections.deque, "set": set}
+_CONTAINERS: tuple[Any, ...] = (list, dict, bytearray, numpy.ndarray, *_KINDS.values())
 _NEVER_STATE = (
     "data_stream",
     "data_streams",

@@ -173,20 +173,16 @@ def set_rng_state(rng: Rng, state: dict[str, Any]) -> None:
         If the state is of another kind of generator.
     """
     restored = _unplain(state)
-    if isinstance(rng, numpy.random.RandomState):
-        current, set_state = rng.get_state(legacy=False), rng.set_state
-    else:
-        current = rng.bit_generator.state
-
-        def set_state(value: dict[str, Any]) -> None:
-            rng.bit_generator.state = value
-
+    current = rng_state(rng)
     if current["bit_generator"] != restored.get("bit_generator"):
         raise ValueError(
             f"rng: the saved state is of {restored.get('bit_generator')}, the generator is "
             f"{current['bit_generator']}. Make it as it was made when the state was saved."
         )
-    set_state(restored)
+    if isinstance(rng, numpy.random.RandomState):
+        rng.set_state(restored)
+    else:
+        rng.bit_generator.state = restored
 
 
 def _plain(value: Any) -> Any:

@@ -425,7 +425,9 @@ class _Shuffled:
             return shuffled  # type: ignore[return-value]
         assert self.seed is not None
         order = permutation(key(self.seed, place, epoch), len(self.indices))
-        return order if _is_whole(self.indices) else numpy.asarray(self.indices)[order]
+        if _is_whole(self.indices):
+            return order  # type: ignore[return-value]
+        return numpy.asarray(self.indices)[order]  # type: ignore[return-value]
 
 
 class ShuffledExampleScheme(_Shuffled, IndexScheme):

@@ -119,7 +119,8 @@ def _strip_array(value: Any, path: str, arrays: dict[str, numpy.ndarray]) -> Any
 
 
 def _strip_subclass(value: Any, path: str, arrays: dict[str, numpy.ndarray]) -> Any:
-    for kind in (bool, int, float, str, dict, list, tuple):
+    kinds: tuple[Any, ...] = (int, float, str, dict, list, tuple)
+    for kind in kinds:
         if isinstance(value, kind):
             return _strip(kind(value), path, arrays)
     raise TypeError(

@@ -352,7 +352,7 @@ class IndexableDataset(Dataset):
 
     def __init__(
         self,
-        indexables: Mapping[str, Sequence] | Sequence,
+        indexables: Mapping[str, Any] | Any,
         start: int | None = None,
         stop: int | None = None,
         sources: Sequence[str] | None = None,

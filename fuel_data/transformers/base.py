@@ -130,7 +130,7 @@ class Transformer(AbstractDataStream):
             known: set[str] = set()
             for class_ in type(self).__mro__:
                 if "__init__" in vars(class_):
-                    known.update(inspect.signature(class_.__init__).parameters)
+                    known.update(inspect.signature(vars(class_)["__init__"]).parameters)
             name = next(iter(unknown))
             known -= {"self", "args", "kwargs", "unknown"}
             raise TypeError(
@@ -172,7 +172,7 @@ class Transformer(AbstractDataStream):
     @property
     def sources(self) -> tuple[str, ...]:
         """Names of the items of each example or batch."""
-        return self.__dict__.get("_sources", self.data_stream.sources)
+        return self._sources if "_sources" in self.__dict__ else self.data_stream.sources
 
     @sources.setter
     def sources(self, sources: Sequence[str]) -> None:

@@ -280,11 +280,13 @@ class Padding(Transformer):
     def _label_masks(self) -> None:
         if self.axis_labels is None:
             return
+        masks: dict[str, tuple[str, ...] | None] = {}
         for source in self.mask_sources:
             labels = self.axis_labels.get(source)
-            self.axis_labels[f"{source}_mask"] = None if labels is None else tuple(labels[:2])
+            masks[f"{source}_mask"] = None if labels is None else tuple(labels[:2])
+        self.axis_labels = {**self.axis_labels, **masks}
 
-    @property
+    @property  # type: ignore[misc]
     def sources(self) -> tuple[str, ...]:
         """Names of the items of each batch, masks included."""
         names: list[str] = []

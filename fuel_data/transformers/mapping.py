@@ -85,7 +85,7 @@ class Mapping(Transformer):
                 )
         return added
 
-    @property
+    @property  # type: ignore[misc]
     def sources(self) -> tuple[str, ...]:
         """Names of the items of each example or batch."""
         return self.data_stream.sources + self.add_sources

@@ -39,6 +39,7 @@ made at any batch, and a loop that was built by a script and given the state of 
 """
 
 import contextlib
+import inspect
 import logging
 import os
 import signal
@@ -83,7 +84,8 @@ class MainLoop:
         What has `initialize()` and `process_batch(batch)`.
     data_stream : DataStream
         What has `get_epoch_iterator(as_dict=True)`, which gives the batches of the next epoch, or
-        raises ``StopIteration`` when there are no more epochs.
+        raises ``StopIteration`` when there are no more epochs. If it also takes `epoch`, it is
+        asked for the epoch with the number of epochs done.
     model : Model, optional
         Whose parameters are trained; checkpoints name them by it.
     log : TrainingLogBase, optional
@@ -437,7 +439,7 @@ class MainLoop:
 
     def _begin_epoch(self) -> bool:
         try:
-            self.epoch_iterator = self.data_stream.get_epoch_iterator(as_dict=True)
+            self.epoch_iterator = self._next_epoch()
         except StopIteration:
             logger.info("The stream has no more epochs: training ends.")
             return False
@@ -445,6 +447,13 @@ class MainLoop:
         self.status["epoch_started"] = True
         self._call("before_epoch")
         return True
+
+    def _next_epoch(self) -> Any:
+        ask = self.data_stream.get_epoch_iterator
+        # By its number, so that others who read the stream in between do not change the training.
+        if "epoch" in inspect.signature(ask).parameters:
+            return ask(as_dict=True, epoch=self.status["epochs_done"])
+        return ask(as_dict=True)
 
     def _process_batches(self) -> bool:
         """Process the rest of the epoch; tell whether it came to its end."""

@@ -4,6 +4,8 @@ Here are the base classes and what nearly every script uses; see also `extension
 `extensions.saveload`, `extensions.stopping`, `extensions.training` and `extensions.predicates`.
 """
 
+# First, because it sets Aesara up, which must come before anything imports Aesara.
+import bricks  # noqa: F401
 from extensions.base import (
     CompositeExtension,
     SimpleExtension,

@@ -362,12 +362,12 @@ class SimpleExtension(TrainingExtension):
         """
         if type(self).dispatch is not SimpleExtension.dispatch:
             return partial(self.dispatch, callback_name)
-        own = super().handler(callback_name) if self._overrides(callback_name) else None
-        conditions = [(p, arguments) for name, p, arguments in self._conditions
-                      if name == callback_name]  # fmt: skip
-        if not conditions:
-            return own
-        return partial(self._act, callback_name, own, conditions)
+        own = getattr(self, callback_name) if self._overrides(callback_name) else None
+        return self._conditions_handler(callback_name, own)
+
+    def _conditions_handler(self, callback_name: str, own: Callable | None = None) -> Any:
+        conditions = [c[1:] for c in self._conditions if c[0] == callback_name]
+        return partial(self._act, callback_name, own, conditions) if conditions else own
 
     def _overrides(self, callback_name: str) -> bool:
         return getattr(type(self), callback_name) is not getattr(TrainingExtension, callback_name)

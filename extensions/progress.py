@@ -54,7 +54,7 @@ class ProgressBar(TrainingExtension):
         self._row: Mapping[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        passing = {"_line": None, "_next_time": -_NEVER, "_row": {}}
+        passing: dict[str, Any] = {"_line": None, "_next_time": -_NEVER, "_row": {}}
         return self.__dict__ | passing
 
     def before_epoch(self) -> None:

@@ -58,9 +58,7 @@ class Timing(SimpleExtension):
         for action in _ACTIONS:
             row[f"{self.prefix}time_{action}_total"] = totals[action]
 
-    def _record_since_last(
-        self, row: Any, level: str, totals: Mapping[str, float]
-    ) -> None:
+    def _record_since_last(self, row: Any, level: str, totals: Mapping[str, float]) -> None:
         status = self.main_loop.status
         done = status["epochs_done" if level == "epoch" else "iterations_done"]
         nothing: dict[str, float] = dict.fromkeys((*_ACTIONS, "done"), 0)
@@ -123,9 +121,9 @@ class Timestamp(SimpleExtension):
     ) -> None:
         self.log_record = log_record
         self.separator = separator
-        callbacks = ("before_training", "after_epoch", "after_training")
-        callbacks += ("on_resumption", "on_interrupt", "on_error")
-        super().__init__(name, **dict.fromkeys(callbacks, True) | triggers)
+        at_stages = ("before_training", "after_epoch", "after_training")
+        at_breaks = ("on_resumption", "on_interrupt", "on_error")
+        super().__init__(name, **dict.fromkeys(at_stages + at_breaks, True) | triggers)
 
     def do(self, which_callback: str, *args: Any) -> None:
         """Record the present time.

@@ -277,7 +277,7 @@ class TrainingLog(dict, TrainingLogBase):
         TypeError
             If a record cannot be plain data; the message names it.
         """
-        return self._identity() | {"columns": rows_to_columns(self.items())}
+        return self._identity() | {"rows": rows_to_columns(self.items())}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Take the place of the log that `get_state` was asked of.
@@ -288,5 +288,5 @@ class TrainingLog(dict, TrainingLogBase):
             What `get_state` gave. All that this log held is dropped.
         """
         self.clear()
-        self.update(columns_to_rows(state["columns"]))
+        self.update(columns_to_rows(state["rows"]))
         self._set_identity(state)

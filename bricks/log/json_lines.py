@@ -119,7 +119,7 @@ class JSONLinesLog(TrainingLogBase):
             If a record cannot be plain data; the message names it.
         """
         return self._identity() | {
-            "columns": rows_to_columns(self._rows.items()),
+            "rows": rows_to_columns(self._rows.items()),
             "file_id": self._file_id,
             "offset": self._offset,
             "unwritten": [[time, list(names)] for time, names in self._unwritten.items()],
@@ -136,7 +136,7 @@ class JSONLinesLog(TrainingLogBase):
             What `get_state` gave. All that this log held in memory is dropped; `path` stays.
         """
         self._attached = False
-        self._rows = columns_to_rows(state["columns"])
+        self._rows = columns_to_rows(state["rows"])
         self._file_id = state["file_id"]
         self._offset = int(state["offset"])
         self._unwritten = {int(time): dict.fromkeys(names) for time, names in state["unwritten"]}

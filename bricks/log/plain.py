@@ -102,42 +102,50 @@ def rows_to_columns(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, 
     Returns
     -------
     plain data
-        For each record name its times, an int64 array of shape (row,), and its values: one array
-        of shape (row, ...) where all values are numbers of one kind, otherwise a list.
+        ``times``, an int64 array of shape (row,); ``layouts``, the lists of names that rows have;
+        ``layout``, an array of shape (row,) that says which one; and ``columns``, for each name
+        its values in the order of the rows that have it: one array of shape (value,) where all
+        are numbers of one kind, otherwise a list.
 
     Raises
     ------
     TypeError
         If a value cannot be plain data; the message names the record and the time.
     """
-    times: dict[str, list[int]] = {}
-    values: dict[str, list[Any]] = {}
-    for time, records in rows:
+    filled = [(time, records) for time, records in rows if records]
+    layouts: dict[tuple[str, ...], int] = {}
+    layout = [layouts.setdefault(tuple(records), len(layouts)) for _, records in filled]
+    columns: dict[str, list[tuple[int, Any]]] = {}
+    for time, records in filled:
         for name, value in records.items():
-            times.setdefault(name, []).append(time)
-            values.setdefault(name, []).append(value)
-    return {name: _column(name, times[name], values[name]) for name in times}
+            columns.setdefault(name, []).append((time, value))
+    return {
+        "times": numpy.array([time for time, _ in filled], dtype=numpy.int64),
+        "layouts": [list(names) for names in layouts],
+        "layout": numpy.array(layout, dtype=numpy.int64),
+        "columns": {name: _column(name, column) for name, column in columns.items()},
+    }
 
 
-def _column(name: str, times: list[int], values: list[Any]) -> dict[str, Any]:
-    column: dict[str, Any] = {"times": numpy.array(times, dtype=numpy.int64)}
+def _column(name: str, column: list[tuple[int, Any]]) -> dict[str, Any]:
+    values = [value for _, value in column]
     kinds = {_kind(value) for value in values}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind == "float":
-        return column | {"kind": kind, "values": numpy.array(values, dtype=numpy.float64)}
+        return {"kind": kind, "values": numpy.array(values, dtype=numpy.float64)}
     if kind == "bool":
-        return column | {"kind": kind, "values": numpy.array(values, dtype=bool)}
+        return {"kind": kind, "values": numpy.array(values, dtype=bool)}
     if kind == "int" and all(-(2**63) <= value < 2**63 for value in values):
-        return column | {"kind": kind, "values": numpy.array(values, dtype=numpy.int64)}
+        return {"kind": kind, "values": numpy.array(values, dtype=numpy.int64)}
     if kind is not None and kind.startswith("scalar"):
-        return column | {"kind": "scalar", "values": numpy.array(values, dtype=values[0].dtype)}
+        return {"kind": "scalar", "values": numpy.array(values, dtype=values[0].dtype)}
     encoded = []
-    for time, value in zip(times, values, strict=True):
+    for time, value in column:
         try:
             encoded.append(encode(value))
         except TypeError as error:
             raise TypeError(f"record {name!r} at time {time}: {error}") from None
-    return column | {"kind": "any", "values": encoded}
+    return {"kind": "any", "values": encoded}
 
 
 def _kind(value: Any) -> str | None:
@@ -149,24 +157,25 @@ def _kind(value: Any) -> str | None:
     return None
 
 
-def columns_to_rows(columns: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+def columns_to_rows(state: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
     """Give back the rows that `rows_to_columns` turned into columns.
 
     Parameters
     ----------
-    columns : plain data
+    state : plain data
         What `rows_to_columns` gave.
 
     Returns
     -------
     dict of int to dict
-        Times, in order, and their records.
+        Times and their records, in their order.
     """
-    rows: dict[int, dict[str, Any]] = {}
-    for name, column in columns.items():
-        for time, value in zip(column["times"].tolist(), _values(column), strict=True):
-            rows.setdefault(time, {})[name] = value
-    return dict(sorted(rows.items()))
+    columns = {name: iter(_values(column)) for name, column in state["columns"].items()}
+    times, layout = state["times"].tolist(), state["layout"].tolist()
+    return {
+        time: {name: next(columns[name]) for name in state["layouts"][number]}
+        for time, number in zip(times, layout, strict=True)
+    }
 
 
 def _values(column: Mapping[str, Any]) -> list[Any]:

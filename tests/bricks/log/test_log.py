@@ -245,12 +245,22 @@ def test_the_representation_says_what_was_done(log):
     assert repr(log) == f"<{type(log).__name__} {log.h_uuid}: 1 rows, 12 batches and 0 epochs done>"
 
 
+def test_records_keep_their_order_within_each_row():
+    log = TrainingLog()
+    log[1]["a"], log[1]["b"] = 1, 2
+    log[2]["b"], log[2]["a"] = 2, 1
+    again = resumed(log, "state")
+
+    assert [list(again[time]) for time in again] == [["a", "b"], ["b", "a"]]
+
+
 def test_a_long_log_is_a_few_arrays():
     log = TrainingLog()
     for time in range(100):
-        log[time]["cost"] = numpy.float32(time) / 8
-    state = log.get_state()
+        log[time]["cost"] = numpy.float32(time / 8)
+    rows = log.get_state()["rows"]
 
-    assert state["columns"]["cost"]["kind"] == "scalar"
-    assert_array_equal(state["columns"]["cost"]["values"], numpy.arange(100, dtype="f4") / 8)
-    assert_array_equal(state["columns"]["cost"]["times"], numpy.arange(100))
+    assert rows["layouts"] == [["cost"]]
+    assert_array_equal(rows["times"], numpy.arange(100))
+    assert_array_equal(rows["columns"]["cost"]["values"], numpy.arange(100, dtype="f4") / 8)
+    assert rows["columns"]["cost"]["values"].dtype == numpy.float32

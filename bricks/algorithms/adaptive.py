@@ -15,7 +15,12 @@ from bricks.algorithms.rules import (
     Updates,
     check_between,
 )
-from bricks.algorithms.states import algorithm_buffer, common_buffer, hyperparameter
+from bricks.algorithms.states import (
+    AnyVariable,
+    algorithm_buffer,
+    common_buffer,
+    hyperparameter,
+)
 
 
 class AdaDelta(StepRule):
@@ -44,7 +49,7 @@ class AdaDelta(StepRule):
         self.decay_rate = hyperparameter(decay_rate, "decay_rate")
         self.epsilon = hyperparameter(epsilon, "epsilon")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         mean_square_step = algorithm_buffer(parameter, "mean_square_step_tm1")
         mean_square_delta = algorithm_buffer(parameter, "mean_square_delta_x_tm1")
         new_mean_square_step = _fade(self.decay_rate, mean_square_step, previous_step**2)
@@ -93,7 +98,7 @@ class BasicRMSProp(StepRule):
         self.decay_rate = hyperparameter(decay_rate, "decay_rate")
         self.max_scaling = hyperparameter(max_scaling, "max_scaling")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         mean_square_step = algorithm_buffer(parameter, "mean_square_step_tm1")
         new_mean_square_step = _fade(self.decay_rate, mean_square_step, previous_step**2)
         rms_step = tensor.maximum(tensor.sqrt(new_mean_square_step), 1 / self.max_scaling)
@@ -155,7 +160,7 @@ class AdaGrad(StepRule):
         self.learning_rate = hyperparameter(learning_rate, "learning_rate")
         self.epsilon = hyperparameter(epsilon, "epsilon")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         sum_of_squares = algorithm_buffer(parameter, "ssq")
         new_sum_of_squares = sum_of_squares + previous_step**2
         step = self.learning_rate * previous_step / (tensor.sqrt(new_sum_of_squares) + self.epsilon)
@@ -219,15 +224,18 @@ class Adam(StepRule):
 
     def compute_steps(self, previous_steps: Steps) -> tuple[Steps, Updates]:
         time = common_buffer("time", 0)
-        steps: OrderedDict[Variable, Variable] = OrderedDict()
-        updates: list[tuple[Variable, Variable]] = [(time, time + 1)]
+        steps: OrderedDict[AnyVariable, AnyVariable] = OrderedDict()
+        updates: list[tuple[AnyVariable, AnyVariable]] = [(time, time + 1)]
         for parameter, previous_step in previous_steps.items():
             steps[parameter], more = self.compute_step(parameter, previous_step, time=time)
             updates.extend(more)
         return steps, updates
 
     def compute_step(
-        self, parameter: Variable, previous_step: Variable, time: Variable | None = None
+        self,
+        parameter: AnyVariable,
+        previous_step: AnyVariable,
+        time: AnyVariable | None = None,
     ) -> Step:
         """Build the step of one parameter; see `StepRule.compute_step`.
 
@@ -248,7 +256,7 @@ class Adam(StepRule):
         updates : list of (SharedVariable, Variable)
             The new values of what the rule remembers.
         """
-        updates: list[tuple[Variable, Variable]] = []
+        updates: list[tuple[AnyVariable, AnyVariable]] = []
         if time is None:
             time = common_buffer("time", 0)
             updates.append((time, time + 1))
@@ -262,6 +270,6 @@ class Adam(StepRule):
         return step, [*updates, (mean, new_mean), (variance, new_variance)]
 
 
-def _fade(kept: Variable, old: Variable, new: Variable) -> Variable:
+def _fade(kept: AnyVariable, old: AnyVariable, new: AnyVariable) -> AnyVariable:
     """Mix the old with the new, keeping a part of the old."""
     return kept * old + (1 - kept) * new

@@ -14,6 +14,7 @@ from aesara.graph.basic import Variable
 from bricks import xla
 from bricks.algorithms.batches import Batch, BatchInputs, describe_batch, look_at_first_batch
 from bricks.algorithms.states import (
+    AnyVariable,
     explicit_inputs,
     name_uniquely,
     shared_inputs,
@@ -24,7 +25,7 @@ from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
 
-UpdatePairs = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]]
+UpdatePairs = Mapping[AnyVariable, Any] | Iterable[tuple[AnyVariable, Any]]
 
 _WHEN_UNUSED = ("raise", "warn", "ignore")
 
@@ -55,7 +56,7 @@ class TrainingAlgorithm(ABC):
             The sources of the stream.
         """
 
-    def get_state_variables(self) -> "OrderedDict[str, Variable]":
+    def get_state_variables(self) -> "OrderedDict[str, AnyVariable]":
         """Give everything that a checkpoint must hold beside the model's parameters.
 
         Returns
@@ -101,7 +102,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
         self.theano_func_kwargs = dict(theano_func_kwargs or {})
         self.on_unused_sources = on_unused_sources
         self.initialized = False
-        self._updates: list[tuple[Variable, Variable]] = []
+        self._updates: list[tuple[AnyVariable, AnyVariable]] = []
         self._forget_function()
         if updates is not None:
             self.add_updates(updates)
@@ -118,7 +119,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
         return state
 
     @property
-    def updates(self) -> list[tuple[Variable, Variable]]:
+    def updates(self) -> list[tuple[AnyVariable, AnyVariable]]:
         """What changes at each batch, and to what: a copy of the list. See `add_updates`."""
         return list(self._updates)
 
@@ -154,7 +155,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
         self._refuse_when_initialized(pairs)
         self._append(pairs)
 
-    def _pairs(self, updates: UpdatePairs) -> list[tuple[Variable, Any]]:
+    def _pairs(self, updates: UpdatePairs) -> list[tuple[AnyVariable, Any]]:
         if isinstance(updates, Mapping):
             updates = updates.items()
         pairs = []
@@ -167,11 +168,11 @@ class UpdatesAlgorithm(TrainingAlgorithm):
             pairs.append((pair[0], pair[1]))
         return pairs
 
-    def _same_updates(self, pairs: list[tuple[Variable, Any]]) -> bool:
+    def _same_updates(self, pairs: list[tuple[AnyVariable, Any]]) -> bool:
         known = dict(self._updates)
         return all(target in known and known[target] is value for target, value in pairs)
 
-    def _refuse_when_initialized(self, pairs: list[tuple[Variable, Any]]) -> None:
+    def _refuse_when_initialized(self, pairs: list[tuple[AnyVariable, Any]]) -> None:
         if self.initialized:
             names = ", ".join(variable_path(target) for target, _ in pairs) or "none"
             raise RuntimeError(
@@ -180,7 +181,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
                 "does it in `before_training`)."
             )
 
-    def _append(self, pairs: list[tuple[Variable, Any]]) -> None:
+    def _append(self, pairs: list[tuple[AnyVariable, Any]]) -> None:
         known = {target for target, _ in self._updates}
         checked = []
         for target, value in pairs:
@@ -194,13 +195,17 @@ class UpdatesAlgorithm(TrainingAlgorithm):
             checked.append((target, value))
         self._updates.extend(checked)
 
-    def _check_update(self, target: Any, value: Any) -> Variable:
+    def _check_update(self, target: Any, value: Any) -> AnyVariable:
         if not isinstance(target, SharedVariable):
             raise TypeError(
                 f"{type(self).__name__}: only shared variables can be updated; got {target!r}."
             )
         if not isinstance(value, Variable):
-            return tensor.constant(numpy.asarray(value, dtype=target.dtype))
+            return tensor.constant(numpy.asarray(value, dtype=target.type.dtype))
+        self._check_type(target, value)
+        return value
+
+    def _check_type(self, target: AnyVariable, value: AnyVariable) -> None:
         if value.dtype != target.dtype or value.ndim != target.ndim:
             cause = (
                 " A float64 number or input has probably entered the graph; numpy scalars and "
@@ -213,7 +218,6 @@ class UpdatesAlgorithm(TrainingAlgorithm):
                 f"{target.dtype} and {target.ndim} axes, as the variable has; got {value.dtype} "
                 f"and {value.ndim} axes.{cause} `tensor.cast` casts."
             )
-        return value
 
     def initialize(self) -> None:
         """Compile the function; what the updates are cannot change afterwards."""
@@ -238,12 +242,12 @@ class UpdatesAlgorithm(TrainingAlgorithm):
             self._function = xla.function(inputs, [], updates=self._compiled_updates(), **options)
         return self._function
 
-    def _expressions(self) -> list[Variable]:
+    def _expressions(self) -> list[AnyVariable]:
         """Give all that the function computes."""
         given = dict(self.theano_func_kwargs.get("givens") or ())
         return [*(value for _, value in self._updates), *given.values()]
 
-    def _compiled_updates(self) -> list[tuple[Variable, Variable]]:
+    def _compiled_updates(self) -> list[tuple[AnyVariable, AnyVariable]]:
         """Give the updates in the form in which they are compiled."""
         return self._updates
 
@@ -325,7 +329,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
             )
         logger.warning(message)
 
-    def get_state_variables(self) -> "OrderedDict[str, Variable]":
+    def get_state_variables(self) -> "OrderedDict[str, AnyVariable]":
         """Give everything that a checkpoint must hold beside the model's parameters.
 
         Returns
@@ -343,7 +347,7 @@ class UpdatesAlgorithm(TrainingAlgorithm):
         )
         return name_uniquely(kept)
 
-    def _named_state(self) -> Iterator[tuple[str, Variable]]:
+    def _named_state(self) -> Iterator[tuple[str, AnyVariable]]:
         """Name the state, the most telling name of a variable first."""
         read = list(shared_inputs(self._expressions()))
         for variable in read:
@@ -355,5 +359,5 @@ class UpdatesAlgorithm(TrainingAlgorithm):
             yield f"shared/{variable_path(variable)}", variable
 
 
-def _is_random_key(variable: Variable) -> bool:
+def _is_random_key(variable: AnyVariable) -> bool:
     return bool(getattr(variable.tag, "is_random_key", False))

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
-from aesara.graph.basic import Variable
 
+from bricks.algorithms.states import AnyVariable
 from fuel_data.utils.names import nearest_name
 
 Batch = Mapping[str, Any]
@@ -32,7 +32,7 @@ class BatchInputs:
         If an input has no name, or two have the same.
     """
 
-    def __init__(self, inputs: Sequence[Variable], owner: str) -> None:
+    def __init__(self, inputs: Sequence[AnyVariable], owner: str) -> None:
         self.inputs = list(inputs)
         self.owner = owner
         self.names = [self._name(variable) for variable in self.inputs]
@@ -48,7 +48,7 @@ class BatchInputs:
             for name, variable in zip(self.names, self.inputs, strict=True)
         ]
 
-    def _name(self, variable: Variable) -> str:
+    def _name(self, variable: AnyVariable) -> str:
         if not variable.name:
             raise ValueError(
                 f"{self.owner}: an input of the graph ({variable.type}) has no name, so no source "
@@ -140,7 +140,7 @@ class BatchInputs:
             )
         return array.astype(dtype)
 
-    def _check_shape(self, name: str, value: Any, variable: Variable) -> None:
+    def _check_shape(self, name: str, value: Any, variable: AnyVariable) -> None:
         lengths = variable.type.shape
         if value.ndim == variable.ndim and all(
             known is None or known == length
@@ -155,7 +155,7 @@ class BatchInputs:
         )
 
 
-def _known_lengths(variable: Variable) -> bool:
+def _known_lengths(variable: AnyVariable) -> bool:
     return any(length is not None for length in variable.type.shape)
 
 
@@ -186,7 +186,7 @@ def describe_batch(batch: Batch) -> str:
     return f"The batch was {'; '.join(parts)}."
 
 
-def look_at_first_batch(variables: Iterable[Variable], batch: Batch) -> None:
+def look_at_first_batch(variables: Iterable[AnyVariable], batch: Batch) -> None:
     """Call what some shared variables want to be called with the first batch.
 
     State whose shape depends on the data (an accumulator for a vector of unknown length, say)

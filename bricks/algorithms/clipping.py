@@ -5,13 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import aesara.tensor as tensor
-from aesara.graph.basic import Variable
 
 from bricks.algorithms.rules import Step, StepRule, Steps, Updates
-from bricks.algorithms.states import hyperparameter, variable_path
+from bricks.algorithms.states import (
+    AnyVariable,
+    hyperparameter,
+    variable_path,
+)
 
 
-def total_norm(variables: Iterable[Variable]) -> Variable:
+def total_norm(variables: Iterable[AnyVariable]) -> AnyVariable:
     """Build the Euclidean norm of all elements of some variables together.
 
     Parameters
@@ -90,7 +93,7 @@ class VariableClipping(StepRule):
             )
         self.threshold = hyperparameter(threshold, "threshold")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         """Build the step of one parameter; see `StepRule.compute_step`.
 
         Raises
@@ -136,7 +139,7 @@ class RemoveNotFinite(StepRule):
     def __init__(self, scaler: Any = 1) -> None:
         self.scaler = hyperparameter(scaler, "scaler")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         bad = tensor.isnan(previous_step) | tensor.isinf(previous_step)
         shrinking = (1 - self.scaler) * parameter
         return tensor.switch(tensor.any(bad), shrinking, previous_step), []

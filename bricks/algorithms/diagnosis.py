@@ -10,19 +10,24 @@ from typing import Any
 
 import numpy
 from aesara.compile.sharedvalue import SharedVariable
-from aesara.graph.basic import Constant, Variable, io_toposort
+from aesara.graph.basic import Constant, io_toposort
 
 from bricks import xla
 from bricks.algorithms.batches import Batch, BatchInputs
-from bricks.algorithms.states import explicit_inputs, shared_inputs, variable_path
+from bricks.algorithms.states import (
+    AnyVariable,
+    explicit_inputs,
+    shared_inputs,
+    variable_path,
+)
 from bricks.filter import get_brick
 from bricks.roles import INPUT, has_roles
 
-Values = dict[Variable, Any]
+Values = dict[AnyVariable, Any]
 
 
 def find_non_finite(
-    algorithm: Any, batch: Batch, state: Mapping[Variable, Any] | None = None
+    algorithm: Any, batch: Batch, state: Mapping[AnyVariable, Any] | None = None
 ) -> str | None:
     """Say, in words, where the cost or a gradient first stops being finite on a batch.
 
@@ -65,14 +70,16 @@ def find_non_finite(
     return None
 
 
-def _arrays(roots: Sequence[Variable], batch: Batch) -> dict[str, Any]:
+def _arrays(roots: Sequence[AnyVariable], batch: Batch) -> dict[str, Any]:
     inputs = BatchInputs(explicit_inputs(roots), "find_non_finite")
     inputs.check_sources(batch.keys())
     return dict(zip(inputs.names, inputs.arrange(batch), strict=True))
 
 
 @contextmanager
-def _present_values(roots: Sequence[Variable], state: Mapping[Variable, Any]) -> Iterator[None]:
+def _present_values(
+    roots: Sequence[AnyVariable], state: Mapping[AnyVariable, Any]
+) -> Iterator[None]:
     """Use some values for a while; evaluating must not advance random keys for good."""
     changing = [v for v in shared_inputs(roots) if getattr(v, "default_update", None) is not None]
     saved = {variable: variable.get_value() for variable in dict.fromkeys([*changing, *state])}
@@ -85,7 +92,7 @@ def _present_values(roots: Sequence[Variable], state: Mapping[Variable, Any]) ->
             variable.set_value(value)
 
 
-def _evaluate(variables: Sequence[Variable], arrays: Mapping[str, Any]) -> list[Any]:
+def _evaluate(variables: Sequence[AnyVariable], arrays: Mapping[str, Any]) -> list[Any]:
     keys = [v for v in shared_inputs(variables) if getattr(v, "default_update", None) is not None]
     before = {key: key.get_value() for key in keys}
     inputs = explicit_inputs(variables)
@@ -97,7 +104,7 @@ def _evaluate(variables: Sequence[Variable], arrays: Mapping[str, Any]) -> list[
     return values
 
 
-def _about_shared(variable: Variable) -> str:
+def _about_shared(variable: AnyVariable) -> str:
     return (
         f"{variable_path(variable)} is not finite before the batch is looked at: "
         f"{_figures(variable.get_value())}. The step that made it so came earlier, or was the one "
@@ -106,7 +113,7 @@ def _about_shared(variable: Variable) -> str:
     )
 
 
-def _about_graph(root: Variable, arrays: Mapping[str, Any]) -> str:
+def _about_graph(root: AnyVariable, arrays: Mapping[str, Any]) -> str:
     """Find the first value that is not finite and reaches the root by such values only."""
     order = [v for node in io_toposort([], [root]) for v in node.outputs if _is_float(v)]
     values: Values = dict(zip(order, _evaluate(order, arrays), strict=True))
@@ -125,7 +132,7 @@ def _about_graph(root: Variable, arrays: Mapping[str, Any]) -> str:
     return f"{what} It is computed from {_about_inputs(first, values, arrays)}."
 
 
-def _about_inputs(variable: Variable, values: Values, arrays: Mapping[str, Any]) -> str:
+def _about_inputs(variable: AnyVariable, values: Values, arrays: Mapping[str, Any]) -> str:
     parts = []
     for variable_in in dict.fromkeys(variable.owner.inputs):
         value = _value_of(variable_in, values, arrays)
@@ -134,7 +141,7 @@ def _about_inputs(variable: Variable, values: Values, arrays: Mapping[str, Any])
     return "; ".join(parts) or "nothing"
 
 
-def _value_of(variable: Variable, values: Values, arrays: Mapping[str, Any]) -> Any:
+def _value_of(variable: AnyVariable, values: Values, arrays: Mapping[str, Any]) -> Any:
     if isinstance(variable, SharedVariable):
         return variable.get_value()
     if isinstance(variable, Constant):
@@ -144,7 +151,7 @@ def _value_of(variable: Variable, values: Values, arrays: Mapping[str, Any]) -> 
     return arrays.get(variable.name)
 
 
-def _title(variable: Variable) -> str:
+def _title(variable: AnyVariable) -> str:
     if isinstance(variable, SharedVariable):
         return variable_path(variable)
     if isinstance(variable, Constant):
@@ -154,7 +161,7 @@ def _title(variable: Variable) -> str:
     return f"a result of {variable.owner.op}"
 
 
-def _place(variable: Variable, order: Sequence[Variable]) -> str:
+def _place(variable: AnyVariable, order: Sequence[AnyVariable]) -> str:
     """Name the brick in which a variable is computed, by what it is used for."""
     later = order[order.index(variable) :]
     depends = {variable}
@@ -172,7 +179,7 @@ def _place(variable: Variable, order: Sequence[Variable]) -> str:
     return "outside of all bricks"
 
 
-def _is_float(variable: Variable) -> bool:
+def _is_float(variable: AnyVariable) -> bool:
     return str(getattr(variable, "dtype", "")).startswith("float")
 
 

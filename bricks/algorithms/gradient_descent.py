@@ -12,10 +12,16 @@ from aesara.graph.basic import Variable, ancestors
 from bricks.algorithms.base import UpdatePairs, UpdatesAlgorithm
 from bricks.algorithms.clipping import total_norm
 from bricks.algorithms.rules import Scale, StepRule
-from bricks.algorithms.states import put_below, shared_inputs, state_name, variable_path
+from bricks.algorithms.states import (
+    AnyVariable,
+    put_below,
+    shared_inputs,
+    state_name,
+    variable_path,
+)
 from bricks.roles import PARAMETER, has_roles
 
-Gradients = Mapping[Variable, Variable] | Iterable[tuple[Variable, Variable]]
+Gradients = Mapping[AnyVariable, AnyVariable] | Iterable[tuple[AnyVariable, AnyVariable]]
 
 
 class GradientDescent(UpdatesAlgorithm):
@@ -68,12 +74,12 @@ class GradientDescent(UpdatesAlgorithm):
 
     def __init__(
         self,
-        cost: Variable | None = None,
-        parameters: Sequence[Variable] | None = None,
+        cost: AnyVariable | None = None,
+        parameters: Sequence[AnyVariable] | None = None,
         step_rule: StepRule | None = None,
         gradients: Gradients | None = None,
-        known_grads: Mapping[Variable, Variable] | None = None,
-        consider_constant: Sequence[Variable] | None = None,
+        known_grads: Mapping[AnyVariable, AnyVariable] | None = None,
+        consider_constant: Sequence[AnyVariable] | None = None,
         *,
         updates: UpdatePairs | None = None,
         theano_func_kwargs: Mapping[str, Any] | None = None,
@@ -123,7 +129,7 @@ class GradientDescent(UpdatesAlgorithm):
             )
         self._holds = True
 
-    def _compiled_updates(self) -> list[tuple[Variable, Variable]]:
+    def _compiled_updates(self) -> list[tuple[AnyVariable, AnyVariable]]:
         updates = super()._compiled_updates()
         if not self._holds:
             return updates
@@ -143,7 +149,7 @@ class GradientDescent(UpdatesAlgorithm):
             for target, value in [*updates, *keys]
         ]
 
-    def _named_state(self) -> Iterator[tuple[str, Variable]]:
+    def _named_state(self) -> Iterator[tuple[str, AnyVariable]]:
         for path, rule in _walk("step_rule", self.step_rule):
             for name, variable in rule.hyperparameters.items():
                 if isinstance(variable, SharedVariable):
@@ -172,14 +178,14 @@ def _checked_rule(step_rule: StepRule | None) -> StepRule:
     return step_rule
 
 
-def _named(variable: Variable, name: str) -> Variable:
+def _named(variable: AnyVariable, name: str) -> AnyVariable:
     variable.name = name
     return variable
 
 
 def _given_gradients(
-    gradients: Gradients, parameters: Sequence[Variable] | None
-) -> "OrderedDict[Variable, Variable]":
+    gradients: Gradients, parameters: Sequence[AnyVariable] | None
+) -> "OrderedDict[AnyVariable, AnyVariable]":
     """Put given gradients in the order of the parameters, which have to be their keys."""
     given = OrderedDict(gradients)
     if not given:
@@ -199,11 +205,11 @@ def _given_gradients(
 
 
 def _computed_gradients(
-    cost: Variable | None,
-    parameters: Sequence[Variable] | None,
-    known_grads: Mapping[Variable, Variable] | None,
-    consider_constant: Sequence[Variable] | None,
-) -> "OrderedDict[Variable, Variable]":
+    cost: AnyVariable | None,
+    parameters: Sequence[AnyVariable] | None,
+    known_grads: Mapping[AnyVariable, AnyVariable] | None,
+    consider_constant: Sequence[AnyVariable] | None,
+) -> "OrderedDict[AnyVariable, AnyVariable]":
     if cost is None and not known_grads:
         raise ValueError(
             "GradientDescent: give a `cost`, or the `gradients`, or `known_grads` and `parameters`."
@@ -218,11 +224,11 @@ def _computed_gradients(
     _check_parameters(parameters, roots)
     known = OrderedDict(known_grads) if known_grads else None
     constant = list(consider_constant) if consider_constant else None
-    gradients = aesara.grad(cost, parameters, known_grads=known, consider_constant=constant)
+    gradients: Any = aesara.grad(cost, parameters, known_grads=known, consider_constant=constant)
     return OrderedDict(zip(parameters, gradients, strict=True))
 
 
-def _parameters_of(roots: Sequence[Variable]) -> list[Variable]:
+def _parameters_of(roots: Sequence[AnyVariable]) -> list[AnyVariable]:
     found = [variable for variable in shared_inputs(roots) if has_roles(variable, [PARAMETER])]
     if not found:
         raise ValueError(
@@ -232,11 +238,11 @@ def _parameters_of(roots: Sequence[Variable]) -> list[Variable]:
     return found
 
 
-def _check_parameters(parameters: Sequence[Variable], roots: Sequence[Variable]) -> None:
+def _check_parameters(parameters: Sequence[AnyVariable], roots: Sequence[AnyVariable]) -> None:
     if not parameters:
         raise ValueError("GradientDescent: `parameters` is empty, so there is nothing to train.")
     known = set(ancestors(roots))
-    seen: set[Variable] = set()
+    seen: set[AnyVariable] = set()
     for parameter in parameters:
         path = variable_path(parameter) if isinstance(parameter, Variable) else repr(parameter)
         if not isinstance(parameter, SharedVariable):
@@ -246,9 +252,10 @@ def _check_parameters(parameters: Sequence[Variable], roots: Sequence[Variable])
         if parameter in seen:
             raise ValueError(f"GradientDescent: `parameters` has {path} twice.")
         seen.add(parameter)
-        if not parameter.dtype.startswith("float"):
+        if not parameter.type.dtype.startswith("float"):
             raise TypeError(
-                f"GradientDescent: {path} has dtype {parameter.dtype}; only floats have gradients."
+                f"GradientDescent: {path} has dtype {parameter.type.dtype}; only floats have "
+                "gradients."
             )
         if parameter not in known:
             raise ValueError(

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from aesara.graph.basic import Variable
-
 from bricks.algorithms.rules import CompositeRule, Scale, Step, StepRule
-from bricks.algorithms.states import algorithm_buffer, hyperparameter
+from bricks.algorithms.states import (
+    AnyVariable,
+    algorithm_buffer,
+    hyperparameter,
+)
 
 
 class BasicMomentum(StepRule):
@@ -24,7 +26,7 @@ class BasicMomentum(StepRule):
     def __init__(self, momentum: Any = 0.0) -> None:
         self.momentum = hyperparameter(momentum, "momentum")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         velocity = algorithm_buffer(parameter, "velocity")
         step = self.momentum * velocity + previous_step
         return step, [(velocity, step)]
@@ -83,7 +85,7 @@ class BasicNesterovMomentum(StepRule):
     def __init__(self, momentum: Any = 0.0) -> None:
         self.momentum = hyperparameter(momentum, "momentum")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         velocity = algorithm_buffer(parameter, "velocity")
         new_velocity = self.momentum * velocity + previous_step
         step = self.momentum * new_velocity + previous_step

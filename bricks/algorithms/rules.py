@@ -13,12 +13,17 @@ from typing import Any
 from aesara.compile.sharedvalue import SharedVariable
 from aesara.graph.basic import Variable
 
-from bricks.algorithms.states import hyperparameter, put_below, variable_path
+from bricks.algorithms.states import (
+    AnyVariable,
+    hyperparameter,
+    put_below,
+    variable_path,
+)
 from bricks.roles import ALGORITHM_HYPERPARAMETER, has_roles
 
-Updates = Sequence[tuple[Variable, Variable]]
-Steps = Mapping[Variable, Variable]
-Step = tuple[Variable, Updates]
+Updates = Sequence[tuple[AnyVariable, AnyVariable]]
+Steps = Mapping[AnyVariable, AnyVariable]
+Step = tuple[AnyVariable, Updates]
 
 
 class StepRule:
@@ -28,7 +33,7 @@ class StepRule:
     attributes that are rules are found by themselves when the algorithm's state is named.
     """
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         """Build the step of one parameter.
 
         Parameters
@@ -69,8 +74,8 @@ class StepRule:
         updates : list of (SharedVariable, Variable)
             The new values of what the rule remembers.
         """
-        steps: OrderedDict[Variable, Variable] = OrderedDict()
-        updates: list[tuple[Variable, Variable]] = []
+        steps: OrderedDict[AnyVariable, AnyVariable] = OrderedDict()
+        updates: list[tuple[AnyVariable, AnyVariable]] = []
         for parameter, previous_step in previous_steps.items():
             steps[parameter], more = self.compute_step(parameter, previous_step)
             updates.extend(more)
@@ -82,7 +87,7 @@ class StepRule:
         return {name: value for name, value in vars(self).items() if isinstance(value, StepRule)}
 
     @property
-    def hyperparameters(self) -> dict[str, Variable]:
+    def hyperparameters(self) -> dict[str, AnyVariable]:
         """The hyperparameters of this rule, by name, without those of its `children`."""
         return {
             name: value
@@ -95,9 +100,9 @@ class StepRule:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def _plain(variable: Variable) -> Any:
+def _plain(variable: AnyVariable) -> Any:
     """Show a hyperparameter as a short number if it has one, as the variable if not."""
-    if isinstance(variable, SharedVariable) and variable.ndim == 0:
+    if isinstance(variable, SharedVariable) and variable.type.ndim == 0:
         return f"{float(variable.get_value()):.7g}"
     return variable
 
@@ -129,7 +134,7 @@ class CompositeRule(StepRule):
 
     def compute_steps(self, previous_steps: Steps) -> tuple[Steps, Updates]:
         steps = previous_steps
-        updates: list[tuple[Variable, Variable]] = []
+        updates: list[tuple[AnyVariable, AnyVariable]] = []
         for name, component in self.children.items():
             steps, more = component.compute_steps(steps)
             put_below(name, (target for target, _ in more))
@@ -155,7 +160,7 @@ class Restrict(StepRule):
         The parameters that it is applied to. Found with a `VariableFilter`, for example.
     """
 
-    def __init__(self, rule: StepRule, variables: Iterable[Variable]) -> None:
+    def __init__(self, rule: StepRule, variables: Iterable[AnyVariable]) -> None:
         self.rule = rule
         self.variables = list(dict.fromkeys(variables))
 
@@ -208,7 +213,7 @@ class Scale(StepRule):
     def __init__(self, learning_rate: Any = 1.0) -> None:
         self.learning_rate = hyperparameter(learning_rate, "learning_rate")
 
-    def compute_step(self, parameter: Variable, previous_step: Variable) -> Step:
+    def compute_step(self, parameter: AnyVariable, previous_step: AnyVariable) -> Step:
         return self.learning_rate * previous_step, []
 
 

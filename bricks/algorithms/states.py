@@ -6,6 +6,7 @@ which a checkpoint can tell it from all others, in each process the same.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import aesara
 import numpy
@@ -16,8 +17,12 @@ from bricks import xla
 from bricks.filter import get_brick
 from bricks.roles import ALGORITHM_BUFFER, ALGORITHM_HYPERPARAMETER, add_role
 
+# Aesara declares neither that tensors can be added nor that shared ones are tensors, so a checker
+# of types could only be misled: where this stands, a symbolic variable is meant.
+AnyVariable: TypeAlias = Any
 
-def hyperparameter(value: object, name: str) -> Variable:
+
+def hyperparameter(value: object, name: str) -> AnyVariable:
     """Make a hyperparameter that can be changed while a compiled function uses it.
 
     Parameters
@@ -41,7 +46,7 @@ def hyperparameter(value: object, name: str) -> Variable:
     return variable
 
 
-def algorithm_buffer(parameter: Variable, name: str) -> Variable:
+def algorithm_buffer(parameter: AnyVariable, name: str) -> AnyVariable:
     """Make a buffer of zeros that belongs to one parameter.
 
     Parameters
@@ -69,7 +74,7 @@ def algorithm_buffer(parameter: Variable, name: str) -> Variable:
     return buffer
 
 
-def common_buffer(name: str, value: object, dtype: str | None = None) -> Variable:
+def common_buffer(name: str, value: object, dtype: str | None = None) -> AnyVariable:
     """Make a buffer that belongs to no single parameter.
 
     Parameters
@@ -91,7 +96,7 @@ def common_buffer(name: str, value: object, dtype: str | None = None) -> Variabl
     return buffer
 
 
-def put_below(part: str, variables: Iterable[Variable]) -> None:
+def put_below(part: str, variables: Iterable[AnyVariable]) -> None:
     """Note that some state belongs to a component of a rule, so that its name can say so.
 
     Parameters
@@ -105,7 +110,7 @@ def put_below(part: str, variables: Iterable[Variable]) -> None:
         variable.tag.rule_path = (part, *getattr(variable.tag, "rule_path", ()))
 
 
-def variable_path(variable: Variable) -> str:
+def variable_path(variable: AnyVariable) -> str:
     """Give the path by which users know a variable.
 
     Parameters
@@ -127,7 +132,7 @@ def variable_path(variable: Variable) -> str:
     return brick.get_hierarchical_name(variable)
 
 
-def state_name(variable: Variable) -> str:
+def state_name(variable: AnyVariable) -> str:
     """Give a buffer's name below the path of its rule.
 
     Parameters
@@ -148,7 +153,7 @@ def state_name(variable: Variable) -> str:
     return f"{path}.{name}{suffix}"
 
 
-def name_uniquely(named: Iterable[tuple[str, Variable]]) -> "OrderedDict[str, Variable]":
+def name_uniquely(named: Iterable[tuple[str, AnyVariable]]) -> "OrderedDict[str, AnyVariable]":
     """Make names unique without changing the first of each.
 
     Parameters
@@ -162,8 +167,8 @@ def name_uniquely(named: Iterable[tuple[str, Variable]]) -> "OrderedDict[str, Va
     OrderedDict
         From name to variable; the second variable called ``a`` is called ``a_2``.
     """
-    result: OrderedDict[str, Variable] = OrderedDict()
-    seen: set[Variable] = set()
+    result: OrderedDict[str, AnyVariable] = OrderedDict()
+    seen: set[AnyVariable] = set()
     for name, variable in named:
         if variable in seen:
             continue
@@ -176,7 +181,7 @@ def name_uniquely(named: Iterable[tuple[str, Variable]]) -> "OrderedDict[str, Va
     return result
 
 
-def shared_inputs(expressions: Sequence[Variable]) -> Iterator[Variable]:
+def shared_inputs(expressions: Sequence[AnyVariable]) -> Iterator[AnyVariable]:
     """Find the shared variables that some expressions read, default updates included.
 
     Parameters
@@ -190,7 +195,7 @@ def shared_inputs(expressions: Sequence[Variable]) -> Iterator[Variable]:
         Each once, in the order of a walk through the graph.
     """
     todo = list(expressions)
-    seen: set[Variable] = set()
+    seen: set[AnyVariable] = set()
     while todo:
         found = [v for v in graph_inputs(todo) if isinstance(v, SharedVariable) and v not in seen]
         todo = []
@@ -203,7 +208,7 @@ def shared_inputs(expressions: Sequence[Variable]) -> Iterator[Variable]:
                 todo.append(variable.default_update)
 
 
-def explicit_inputs(expressions: Sequence[Variable]) -> list[Variable]:
+def explicit_inputs(expressions: Sequence[AnyVariable]) -> list[AnyVariable]:
     """Find the inputs that have to be given when some expressions are computed.
 
     Parameters

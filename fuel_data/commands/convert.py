@@ -17,10 +17,10 @@ import h5py
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.provenance import write_provenance
-from fuel_data.converters.registry import registered
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place
+from fuel_data.utils.registry import registered
 
 SUFFIXES = (".hdf5", ".hdf", ".h5")
 EPILOG = (

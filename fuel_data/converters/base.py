@@ -4,7 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.digests import file_digest
 from fuel_data.utils.files import atomic_write
+from fuel_data.utils.names import nearest_name
 
 INPUTS_ATTRIBUTE = "fuel_convert_inputs"
 PIECE_BYTES = 2**24
@@ -121,6 +121,11 @@ def fill_hdf5_file(
     order = dict.fromkeys(entry[0] for entry in data)
     _write_split(h5file, {split: split_dict[split] for split in order})
     for source, labels in (axis_labels or {}).items():
+        if source not in h5file:
+            raise ValueError(
+                f"Axis labels are given for {source!r}, which is no source."
+                f"{nearest_name(source, split_dict[next(iter(order))])}"
+            )
         label_axes(h5file[source], labels)
 
 
@@ -217,32 +222,3 @@ def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) ->
     digests = {os.path.basename(path): file_digest(path) for path in paths}
     text = json.dumps(digests, sort_keys=True)
     h5file.attrs[INPUTS_ATTRIBUTE] = numpy.bytes_(text.encode("utf-8"))
-
-
-@contextlib.contextmanager
-def progress_bar(name: str, maxval: int, prefix: str = "Converting") -> Iterator[Any]:
-    """Show the progress of a block on the terminal, and nothing if there is none.
-
-    Parameters
-    ----------
-    name : str
-        What is worked on.
-    maxval : int
-        The number at the end.
-    prefix : str, optional
-        What is done with it.
-
-    Yields
-    ------
-    function
-        To be called with the number of steps made since the last call.
-    """
-    if not sys.stderr.isatty():
-        yield lambda steps: None
-        return
-    import progressbar
-
-    widgets = [f"{prefix} {name} ", progressbar.Percentage(), " ", progressbar.Bar()]
-    widgets += [" ", progressbar.ETA()]
-    with progressbar.ProgressBar(max_value=maxval, widgets=widgets, fd=sys.stderr) as bar:
-        yield lambda steps: bar.update(min(bar.value + steps, maxval))

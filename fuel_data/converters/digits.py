@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy
 
-from fuel_data.converters.base import fill_hdf5_file, new_hdf5_file, progress_bar, record_inputs
+from fuel_data.converters.base import fill_hdf5_file, new_hdf5_file, record_inputs
 from fuel_data.utils.formats import open_
+from fuel_data.utils.progress import progress_bar
 
 TEST_EVERY = 5
 

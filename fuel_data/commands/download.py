@@ -1,0 +1,68 @@
+"""The command `fuel-download`: fetch the files of a data set, checked by their digests.
+
+Exit status: 0 if all files are there, 1 if one could not be fetched (the reasons are on standard
+error; what has come of it is gone on with the next time), 2 if the command was called wrongly.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from fuel_data.config_parser import config
+from fuel_data.downloaders import all_downloaders
+from fuel_data.exceptions import NeedURLPrefix
+from fuel_data.utils.registry import registered
+
+EPILOG = (
+    "Files that are there and right are not fetched again. Exit status: 0 if all files are there; "
+    "1 if one could not be fetched; 2 if the command was called wrongly."
+)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Fetch the files of a data set.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The arguments, by default those of the process.
+
+    Returns
+    -------
+    int
+        0 if all files are there, 1 if not. A wrong argument ends the process with 2.
+    """
+    try:
+        options = vars(_parser().parse_args(args))
+        clear, download = options["clear"], options.pop("func")
+        del options["_name"]
+        for path in download(**options) or ():
+            print(f"{path}: removed" if clear else f"{path}: {os.path.getsize(path):,} bytes")
+    except (OSError, ValueError, NeedURLPrefix) as error:
+        print(f"fuel-download: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fuel-download", description="Fetch the files of a data set.", epilog=EPILOG
+    )
+    subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
+    downloaders = registered(all_downloaders, config.extra_downloaders, "all_downloaders")
+    for name, fill_subparser in sorted(downloaders.items()):
+        subparser = subparsers.add_parser(name, help=f"fetch {name}", epilog=EPILOG)
+        subparser.add_argument(
+            "-d",
+            "--directory",
+            default=os.curdir,
+            help="folder for the files, made if it is not there; by default the current folder",
+        )
+        subparser.add_argument("--clear", action="store_true", help="remove the files instead")
+        subparser.set_defaults(func=fill_subparser(subparser))
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

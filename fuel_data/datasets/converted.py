@@ -1,0 +1,64 @@
+"""Data sets in the file that one of the converters writes."""
+
+import inspect
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from fuel_data.config_parser import config
+from fuel_data.datasets.hdf5 import H5PYDataset
+from fuel_data.utils.names import nearest_name
+from fuel_data.utils.paths import find_in_data_path
+
+
+class ConvertedDataset(H5PYDataset):
+    """A data set in a file of the data path; its subclasses say in which.
+
+    Parameters
+    ----------
+    which_sets : iterable of str
+        The splits.
+    load_in_memory : bool, optional
+        Whether to read the examples into memory, as by default.
+    **kwargs
+        Further arguments of `H5PYDataset`.
+
+    Attributes
+    ----------
+    filename : str
+        Name of the file, of the class.
+    converter : str
+        Name of the converter that writes it, of the class.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is in no folder of the data path; the message has the command that makes it.
+    TypeError
+        If an argument is not one of `H5PYDataset`.
+    """
+
+    filename: ClassVar[str]
+    converter: ClassVar[str]
+
+    def __init__(
+        self, which_sets: Iterable[str], load_in_memory: bool = True, **kwargs: Any
+    ) -> None:
+        known = set(inspect.signature(H5PYDataset).parameters) - {"file_or_path"}
+        for name in kwargs:
+            if name not in known:
+                raise TypeError(
+                    f"{type(self).__name__}: there is no argument {name!r}."
+                    f"{nearest_name(name, known)}"
+                )
+        super().__init__(self._find_file(), which_sets, load_in_memory=load_in_memory, **kwargs)
+
+    def _find_file(self) -> str:
+        try:
+            return find_in_data_path(self.filename)
+        except OSError as error:
+            folder = next(iter(config.data_path), os.curdir)
+            raise FileNotFoundError(
+                f"{type(self).__name__}: {error} "
+                f"The command `fuel-convert {self.converter} -o {folder}` makes it."
+            ) from error

@@ -1,0 +1,274 @@
+"""Fetching files: checked, resumed, retried, from several addresses in turn.
+
+A file is written beside its target under the name ``NAME.part``. It takes its final name when its
+digest is right, and not before. What is left of a download that was stopped is gone on with.
+"""
+
+import os
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from fuel_data.exceptions import NeedURLPrefix
+from fuel_data.utils.digests import file_digest
+from fuel_data.utils.files import move_into_place
+from fuel_data.utils.progress import progress_bar
+
+CHUNK_BYTES = 2**18
+TIMEOUT_S = (10, 60)
+ROUNDS = 3
+WAIT_S = 1.0
+# Request timeout, too early, too many requests.
+TRY_AGAIN = (408, 425, 429)
+
+
+class DownloadError(OSError):
+    """A file could not be fetched from any of its addresses."""
+
+
+def default_downloader(
+    directory: str | os.PathLike[str],
+    urls: Sequence[str | Sequence[str] | None],
+    filenames: Sequence[str | None],
+    url_prefix: str | None = None,
+    clear: bool = False,
+    digests: Sequence[str | None] | None = None,
+) -> list[str]:
+    """Fetch the files of a data set, or remove them.
+
+    Parameters
+    ----------
+    directory : path
+        Folder for the files, made if it is not there.
+    urls : sequence of str, sequence of str, or None
+        For each file its address, or several to try in turn, or None if it has no public one.
+    filenames : sequence of str or None
+        For each file its name; None for the last part of its address.
+    url_prefix : str, optional
+        What to put before the name where the address is None.
+    clear : bool, optional
+        Whether to remove the files instead.
+    digests : sequence of str or None, optional
+        For each file its SHA-256 digest, or None if it is not known.
+
+    Returns
+    -------
+    list of str
+        Paths of the files.
+
+    Raises
+    ------
+    NeedURLPrefix
+        If an address is None and there is no `url_prefix`.
+    DownloadError
+        If a file could not be fetched.
+    """
+    digests = [None] * len(urls) if digests is None else digests
+    paths = []
+    for addresses, filename, sha256 in zip(urls, filenames, digests, strict=True):
+        mirrors = _mirrors(addresses, filename, url_prefix)
+        path = os.path.join(directory, filename or filename_from_url(mirrors[0]))
+        if clear:
+            remove_download(path)
+        else:
+            ensure_directory_exists(directory)
+            download_file(mirrors, path, sha256)
+        paths.append(path)
+    return paths
+
+
+def _mirrors(
+    addresses: str | Sequence[str] | None, filename: str | None, url_prefix: str | None
+) -> list[str]:
+    if addresses is None:
+        if url_prefix is None or filename is None:
+            raise NeedURLPrefix(
+                f"{filename or 'A file'} has no public address. Say where it is by the address of "
+                "its folder, as `url_prefix`."
+            )
+        return [url_prefix.rstrip("/") + "/" + filename]
+    return [addresses] if isinstance(addresses, str) else list(addresses)
+
+
+def filename_from_url(url: str) -> str:
+    """Give the name of the file at an address.
+
+    Parameters
+    ----------
+    url : str
+        The address.
+
+    Returns
+    -------
+    str
+        The last part of its path.
+
+    Raises
+    ------
+    ValueError
+        If the path ends with a slash.
+    """
+    name = os.path.basename(urllib.parse.unquote(urllib.parse.urlparse(url).path))
+    if not name:
+        raise ValueError(f"The address {url} does not end in the name of a file; give the name.")
+    return name
+
+
+def ensure_directory_exists(directory: str | os.PathLike[str]) -> None:
+    """Make a folder and those above it, if they are not there.
+
+    Parameters
+    ----------
+    directory : path
+        The folder.
+    """
+    os.makedirs(directory, exist_ok=True)
+
+
+def remove_download(path: str | os.PathLike[str]) -> None:
+    """Remove a file that was fetched, and what is left of a download.
+
+    Parameters
+    ----------
+    path : path
+        The file. It need not be there.
+    """
+    for name in (os.fspath(path), f"{os.fspath(path)}.part"):
+        if os.path.exists(name):
+            os.remove(name)
+
+
+def download_file(
+    urls: Sequence[str],
+    path: str | os.PathLike[str],
+    sha256: str | None = None,
+    *,
+    rounds: int = ROUNDS,
+    wait_s: float = WAIT_S,
+) -> None:
+    """Fetch a file, unless it is there already.
+
+    Parameters
+    ----------
+    urls : sequence of str
+        Addresses of the file, tried in turn.
+    path : path
+        Where to put it.
+    sha256 : str, optional
+        Its digest. Without it, a file of that name is taken for the right one, and a download that
+        was stopped begins again.
+    rounds : int, optional
+        How often to try all addresses.
+    wait_s : float, optional
+        How long to wait after the first round, in seconds; each time twice as long. An address
+        that does not have the file (such as 404) is not tried again.
+
+    Raises
+    ------
+    DownloadError
+        If no address gave the file. The error has the reason for each of them.
+    """
+    path = os.fspath(path)
+    if _is_there(path, sha256):
+        return
+    part = f"{path}.part"
+    if sha256 is None and os.path.exists(part):
+        # Nothing would notice if the rest came from another version of the file.
+        os.remove(part)
+    failures: dict[str, Exception] = {}
+    for number in range(rounds):
+        left = [url for url in urls if not isinstance(failures.get(url), _Refused)]
+        if number and left:
+            time.sleep(wait_s * 2 ** (number - 1))
+        for url in left:
+            try:
+                _fetch(url, part)
+                _check_digest(part, sha256)
+            except _network_errors() as error:
+                failures[url] = error
+            else:
+                move_into_place(part, path)
+                return
+    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+    raise DownloadError(
+        f"{os.path.basename(path)} could not be fetched:{reasons}\n"
+        "Try again later, which goes on where it stopped, or fetch the file by other means and "
+        f"put it at {path}."
+    )
+
+
+def _network_errors() -> tuple[type[Exception], ...]:
+    import requests
+    import urllib3
+
+    return (requests.RequestException, urllib3.exceptions.HTTPError, _WrongAnswer)
+
+
+class _WrongAnswer(Exception):
+    """A server answered something else than the file."""
+
+
+class _Refused(_WrongAnswer):
+    """A server will give no other answer if it is asked again."""
+
+
+def _is_there(path: str, sha256: str | None) -> bool:
+    return os.path.isfile(path) and (sha256 is None or file_digest(path) == sha256)
+
+
+def _check_digest(part: str, sha256: str | None) -> None:
+    if sha256 is None:
+        return
+    got = file_digest(part)
+    if got != sha256:
+        os.remove(part)
+        raise _WrongAnswer(f"the SHA-256 digest must be {sha256}, it is {got}")
+
+
+def _fetch(url: str, part: str) -> None:
+    import requests
+
+    have = os.path.getsize(part) if os.path.exists(part) else 0
+    # A server that packs the answer would give other bytes than those of the file.
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
+        if response.status_code == 416:
+            # Nothing follows what we have: it is complete, or not of this file. The digest knows.
+            return
+        if response.status_code not in (200, 206):
+            final = 400 <= response.status_code < 500 and response.status_code not in TRY_AGAIN
+            kind = _Refused if final else _WrongAnswer
+            raise kind(f"the server answered {response.status_code} {response.reason}")
+        start = _first_byte(response, have)
+        length = int(response.headers.get("Content-Length", 0))
+        with (
+            open(part, "r+b" if start else "wb") as file,
+            progress_bar(os.path.basename(part)[:-5], start + length, "Fetching") as progress,
+        ):
+            file.seek(start)
+            progress(start)
+            received = _copy(response.raw.stream(CHUNK_BYTES, decode_content=False), file, progress)
+        if length and received != length:
+            raise _WrongAnswer(f"the answer ended after {received:,} of {length:,} bytes")
+
+
+def _first_byte(response: Any, have: int) -> int:
+    """Say where in the file the answer begins: a server may ignore that a part was asked for."""
+    if response.status_code == 200:
+        return 0
+    content_range = response.headers.get("Content-Range", "")
+    if not content_range.startswith(f"bytes {have}-"):
+        raise _WrongAnswer(f"asked for the bytes from {have}, the server gave {content_range!r}")
+    return have
+
+
+def _copy(pieces: Iterator[bytes], file: Any, progress: Callable[[int], None]) -> int:
+    received = 0
+    for piece in pieces:
+        file.write(piece)
+        received += len(piece)
+        progress(len(piece))
+    return received

@@ -1,0 +1,256 @@
+import gzip
+import hashlib
+import http.server
+import threading
+
+import pytest
+
+from fuel_data.downloaders.base import (
+    DownloadError,
+    default_downloader,
+    download_file,
+    filename_from_url,
+)
+from fuel_data.exceptions import NeedURLPrefix
+
+CONTENT = bytes(range(256)) * 40
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers by the script of the test: a list of what to do with the requests to come."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Range")))
+        behaviour = self.server.script.pop(0) if self.server.script else "serve"
+        start = 0
+        if self.headers.get("Range") and behaviour != "ignore range":
+            start = int(self.headers["Range"].removeprefix("bytes=").removesuffix("-"))
+        if isinstance(behaviour, int):
+            self.send_error(behaviour)
+        elif start >= len(CONTENT):
+            self.send_error(416)
+        else:
+            self.answer(behaviour, start)
+
+    def answer(self, behaviour, start):
+        body = CONTENT[start:]
+        self.send_response(206 if start else 200)
+        if start:
+            first = 0 if behaviour == "wrong range" else start
+            self.send_header("Content-Range", f"bytes {first}-{len(CONTENT) - 1}/{len(CONTENT)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if behaviour == "cut":
+            body = body[: len(body) // 2]
+        elif behaviour == "damage":
+            body = b"x" + body[1:]
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.script, server.asked = [], []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def fetch(server, tmp_path):
+    def fetch(*paths, sha256=SHA256, rounds=3):
+        urls = [server.url + path for path in paths or ("/file",)]
+        download_file(urls, tmp_path / "file", sha256, rounds=rounds, wait_s=0)
+
+    return fetch
+
+
+def test_the_file_is_fetched(fetch, tmp_path):
+    fetch()
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_is_there_and_right_is_not_fetched_again(server, fetch, tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT)
+
+    fetch()
+
+    assert server.asked == []
+
+
+def test_a_file_that_is_there_and_wrong_is_fetched_again(fetch, tmp_path):
+    (tmp_path / "file").write_bytes(CONTENT[:-1])
+
+    fetch()
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_a_page_that_says_not_found_is_an_error_and_never_the_file(server, fetch, tmp_path):
+    server.script = [404]
+
+    with pytest.raises(DownloadError, match="file could not be fetched:\n .*/file: .* 404 Not Fo"):
+        fetch()
+
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.asked) == 1
+
+
+def test_the_next_address_is_tried(server, fetch, tmp_path):
+    server.script = [404, "serve"]
+
+    fetch("/one", "/two")
+
+    assert server.asked == [("/one", None), ("/two", None)]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_a_server_that_is_busy_is_tried_again(server, fetch, tmp_path):
+    server.script = [503, 429]
+
+    fetch()
+
+    assert len(server.asked) == 3
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_an_answer_that_is_cut_short_is_gone_on_with(server, fetch, tmp_path):
+    server.script = ["cut", "cut"]
+
+    fetch()
+
+    assert [asked[1] for asked in server.asked] == [None, "bytes=5120-", "bytes=7680-"]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_what_a_stopped_download_has_left_is_gone_on_with(server, fetch, tmp_path):
+    (tmp_path / "file.part").write_bytes(CONTENT[:1000])
+
+    fetch()
+
+    assert server.asked == [("/file", "bytes=1000-")]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_part_that_was_complete_only_gets_its_name(server, fetch, tmp_path):
+    (tmp_path / "file.part").write_bytes(CONTENT)
+
+    fetch()
+
+    assert len(server.asked) == 1
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_a_part_of_another_file_is_thrown_away(server, fetch, tmp_path):
+    (tmp_path / "file.part").write_bytes(b"y" * 1000)
+
+    fetch()
+
+    assert [asked[1] for asked in server.asked] == ["bytes=1000-", None]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("behaviour", ["ignore range", "wrong range"])
+def test_a_server_without_ranges_is_read_from_the_start(server, fetch, tmp_path, behaviour):
+    (tmp_path / "file.part").write_bytes(CONTENT[:1000])
+    server.script = [behaviour]
+
+    fetch()
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_after_an_answer_that_is_cut_for_good_the_part_stays(server, fetch, tmp_path):
+    server.script = ["cut"]
+
+    with pytest.raises(DownloadError, match="Try again later, which goes on where it stopped"):
+        fetch(rounds=1)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["file.part"]
+    assert (tmp_path / "file.part").read_bytes() == CONTENT[:5120]
+
+
+def test_a_wrong_digest_is_an_error_and_leaves_nothing(server, fetch, tmp_path):
+    server.script = ["damage"] * 3
+
+    with pytest.raises(DownloadError, match=f"digest must be {SHA256}, it is [0-9a-f]{{64}}"):
+        fetch()
+
+    assert list(tmp_path.iterdir()) == []
+    assert len(server.asked) == 3
+
+
+def test_damage_on_the_way_is_repaired_by_the_next_try(server, fetch, tmp_path):
+    server.script = ["damage"]
+
+    fetch()
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_without_a_digest_a_part_is_not_trusted(server, fetch, tmp_path):
+    (tmp_path / "file.part").write_bytes(b"y" * 1000)
+
+    fetch(sha256=None)
+
+    assert server.asked == [("/file", None)]
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_an_address_where_nobody_answers_is_an_error_with_the_reason(tmp_path):
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as closed:
+        url = f"http://127.0.0.1:{closed.server_port}/file"
+
+    with pytest.raises(DownloadError, match="refused"):
+        download_file([url], tmp_path / "file", rounds=2, wait_s=0)
+
+
+def test_packed_files_arrive_packed(server, tmp_path, monkeypatch):
+    packed = gzip.compress(b"text" * 100)
+
+    def answer(self, behaviour, start):
+        self.send_response(200)
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(packed)))
+        self.end_headers()
+        self.wfile.write(packed)
+
+    monkeypatch.setattr(Handler, "answer", answer)
+
+    download_file([f"{server.url}/x.gz"], tmp_path / "x.gz")
+
+    assert (tmp_path / "x.gz").read_bytes() == packed
+
+
+def test_files_of_a_data_set_are_fetched_and_removed(server, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    arguments = [[f"{server.url}/a", None, [f"{server.url}/x/c%20d"]], [None, "b", None]]
+
+    paths = default_downloader(folder, *arguments, url_prefix=f"{server.url}/prefix")
+
+    assert paths == [str(folder / name) for name in ("a", "b", "c d")]
+    assert [asked[0] for asked in server.asked] == ["/a", "/prefix/b", "/x/c%20d"]
+    assert all((folder / name).read_bytes() == CONTENT for name in ("a", "b", "c d"))
+    (folder / "a.part").touch()
+    default_downloader(folder, *arguments, url_prefix=f"{server.url}/prefix", clear=True)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_without_public_address_needs_a_prefix(tmp_path):
+    with pytest.raises(NeedURLPrefix, match="private.tar has no public address"):
+        default_downloader(tmp_path, [None], ["private.tar"])
+
+
+def test_an_address_without_a_name_is_refused():
+    with pytest.raises(ValueError, match="does not end in the name of a file"):
+        filename_from_url("http://127.0.0.1/folder/?x=1")

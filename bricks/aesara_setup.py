@@ -50,7 +50,8 @@ class _Casts(dict):
     """What ``numpy.cast`` was: a dtype gives the function that converts to it."""
 
     def __missing__(self, dtype: Any) -> Callable:
-        return lambda value: numpy.asarray(value).astype(dtype)
+        # Types of Aesara name their dtype in an attribute.
+        return lambda value: numpy.asarray(value).astype(getattr(dtype, "dtype", dtype))
 
 
 def merge_flags(flags: str) -> str:
@@ -98,6 +99,7 @@ def provide_numpy_names() -> None:
     _provide(numpy, "sctype2char", lambda value: numpy.dtype(value).char)
     _provide(numpy, "cast", _Casts())
     _provide(numpy, "NINF", -numpy.inf)
+    _provide(numpy, "MAXDIMS", 64)
     for old, new in _RENAMED_IN_NUMPY.items():
         _provide(numpy, old, getattr(numpy, new))
     for name in ("ComplexWarning", "AxisError", "VisibleDeprecationWarning"):

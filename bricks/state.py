@@ -327,9 +327,14 @@ def _get_stream_state(main_loop: Any) -> dict[str, Any]:
     stream, iterator = main_loop.data_stream, main_loop.epoch_iterator
     return {
         "iterator": None if iterator is None else iterator.get_state(),
-        "pipeline": stream.digest() if iterator is None else None,
-        "epochs_begun": stream.epochs_begun,
+        "pipeline": _pipeline(stream) if iterator is None else None,
+        "epochs_begun": getattr(stream, "epochs_begun", None),
     }
+
+
+def _pipeline(stream: Any) -> str | None:
+    # Streams of a user's own need not have what those of fuel_data have.
+    return stream.digest() if hasattr(stream, "digest") else None
 
 
 def _set_stream_state(main_loop: Any, state: Mapping[str, Any]) -> None:
@@ -338,12 +343,13 @@ def _set_stream_state(main_loop: Any, state: Mapping[str, Any]) -> None:
         iterator = stream.get_epoch_iterator(as_dict=True, epoch=position["epoch"])
         iterator.set_state(position)
         main_loop.epoch_iterator = iterator
-    elif state["pipeline"] != stream.digest():
+    elif state["pipeline"] != _pipeline(stream):
         raise ValueError(
             f"the state is of the pipeline {state['pipeline']}, the main loop's stream is of "
-            f"{stream.digest()}: {stream!r}. Build the stream with the same data, schemes, "
+            f"{_pipeline(stream)}: {stream!r}. Build the stream with the same data, schemes, "
             "transformers, arguments and seeds, or leave the part 'stream' out."
         )
     else:
         main_loop.epoch_iterator = None
-    stream.epochs_begun = state["epochs_begun"]
+    if state["epochs_begun"] is not None:
+        stream.epochs_begun = state["epochs_begun"]

@@ -127,3 +127,29 @@ def lower_cholesky(op: Any, node: Apply, context: Context) -> Callable:
         return factor if op.lower else factor.T
 
     return cholesky
+
+
+@lowering(slinalg.Solve)
+def lower_solve(op: Any, node: Apply, context: Context) -> Callable:
+    """Solve a system of linear equations."""
+
+    def solve(a: Any, b: Any) -> jax.Array:
+        return jax.scipy.linalg.solve(jnp.asarray(a), jnp.asarray(b), lower=op.lower)
+
+    return solve
+
+
+@lowering(slinalg.SolveTriangular)
+def lower_solve_triangular(op: Any, node: Apply, context: Context) -> Callable:
+    """Solve a system of linear equations whose matrix is a triangle."""
+
+    def solve_triangular(a: Any, b: Any) -> jax.Array:
+        return jax.scipy.linalg.solve_triangular(
+            jnp.asarray(a),
+            jnp.asarray(b),
+            trans=op.trans,
+            lower=op.lower,
+            unit_diagonal=op.unit_diagonal,
+        )
+
+    return solve_triangular

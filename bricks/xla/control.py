@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -60,8 +61,9 @@ def lower_print(op: Print, node: Apply, context: Context) -> Callable:
 
     def show(value: Any) -> Any:
         for attribute in op.attrs:
-            text = f"{op.message} {attribute} = ".replace("{", "{{").replace("}", "}}")
-            jax.debug.print(text + "{shown}", shown=_attribute_of(value, attribute))
+            text = f"{op.message} {attribute} ="
+            shown = jnp.asarray(_attribute_of(value, attribute))
+            jax.debug.callback(functools.partial(print, text), shown)
         return value
 
     return show

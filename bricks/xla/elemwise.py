@@ -219,7 +219,7 @@ def _refuse_run_time_broadcasting(node: Apply, shapes: Sequence[tuple[int, ...]]
                     f"axis {axis} of {name} has length 1 and would be repeated to {max(lengths)}, "
                     f"but its type, {variable.type}, does not say so, and its gradient would be "
                     "wrong. Declare the length, for example with "
-                    "aesara.tensor.specify_broadcastable(x, axis) or tensor.col/row, or give "
+                    "aesara.tensor.addbroadcast(x, axis) or tensor.col/row, or give "
                     "arrays of equal lengths"
                 )
 

@@ -89,7 +89,7 @@ def _broadcast(x: Any, lengths: tuple[int, ...], node: Apply) -> jax.Array:
             raise GraphError(
                 f"axis {axis} of {source.name or 'an array'} has length 1 and would be repeated to "
                 f"{wanted}, but its type, {source.type}, does not say so, and its gradient would "
-                "be wrong. Declare the length with aesara.tensor.specify_broadcastable(x, axis)"
+                "be wrong. Declare the length with aesara.tensor.addbroadcast(x, axis)"
             )
     return jnp.broadcast_to(x, lengths)
 

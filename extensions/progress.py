@@ -20,7 +20,7 @@ class ProgressBar(TrainingExtension):
     ----------
     records : iterable of str, optional
         Which records to show on the line, as they were logged last. By default the first three
-        numbers of the latest row that has any, times left out.
+        that are numbers and no times.
     seconds : float
         How often to draw the bar on a terminal.
     plain_seconds : float
@@ -51,10 +51,10 @@ class ProgressBar(TrainingExtension):
     def _forget(self) -> None:
         self._line: _PlainLines | _Bar | None = None
         self._next_time = -_NEVER
-        self._row: Mapping[str, Any] = {}
+        self._latest: dict[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        passing: dict[str, Any] = {"_line": None, "_next_time": -_NEVER, "_row": {}}
+        passing: dict[str, Any] = {"_line": None, "_next_time": -_NEVER, "_latest": {}}
         return self.__dict__ | passing
 
     def before_epoch(self) -> None:
@@ -87,11 +87,20 @@ class ProgressBar(TrainingExtension):
         log = self._main_loop.log
         row = log.peek(log.status["iterations_done"])
         if row:
-            self._row = row
+            self._look_at(row)
         now = monotonic()
         if now >= self._next_time and self._line is not None:
             self._next_time = now + self._interval
             self._line.show(log.status["iterations_done"] - self._start, self._metrics())
+
+    def _look_at(self, row: Mapping[str, Any]) -> None:
+        for name, value in row.items():
+            if self.records is not None:
+                wanted = name in self.records
+            else:
+                wanted = isinstance(value, float | numpy.number) and not name.startswith("time_")
+            if wanted:
+                self._latest[name] = value
 
     def after_epoch(self) -> None:
         """Draw a last time."""
@@ -115,22 +124,14 @@ class ProgressBar(TrainingExtension):
         if self._line is None:
             return
         status = self.main_loop.status
-        row = self.main_loop.log.peek(status["iterations_done"])
-        self._row = row or self._row
+        self._look_at(self.main_loop.log.peek(status["iterations_done"]))
         self._line.end(status["iterations_done"] - self._start, self._metrics(), whole)
         self._line = None
 
     def _metrics(self) -> str:
-        if self.records is not None:
-            shown = {name: self._row[name] for name in self.records if name in self._row}
-        else:
-            numbers = (
-                (name, value)
-                for name, value in self._row.items()
-                if isinstance(value, float | numpy.number) and not name.startswith("time_")
-            )
-            shown = dict(list(numbers)[:3])
-        return ", ".join(f"{name} {format_value(value)}" for name, value in shown.items())
+        names = self.records if self.records is not None else list(self._latest)[:3]
+        shown = [(name, self._latest[name]) for name in names if name in self._latest]
+        return ", ".join(f"{name} {format_value(value)}" for name, value in shown)
 
 
 class _PlainLines:
@@ -158,6 +159,7 @@ class _Bar:
     def __init__(self, title: str, total: int | None, file: IO[str]) -> None:
         import progressbar
 
+        self._total = total
         self._text = progressbar.FormatCustomText(" %(metrics)s", {"metrics": ""})
         known = [progressbar.Percentage(), " ", progressbar.Bar(), " ", progressbar.ETA()]
         widgets = [f"{title} ", progressbar.SimpleProgress(), " batches "]
@@ -173,6 +175,8 @@ class _Bar:
 
     def show(self, done: int, metrics: str) -> None:
         self._text.update_mapping(metrics=metrics)
+        if self._total and done > self._total:
+            self._bar.max_value = done
         self._bar.update(done, force=True)
 
     def end(self, done: int, metrics: str, whole: bool) -> None:

@@ -104,37 +104,46 @@ class GradientDescent(UpdatesAlgorithm):
         )
         self.total_step_norm = _named(total_norm(self.steps.values()), "total_step_norm")
         super().__init__(updates, theano_func_kwargs, on_unused_sources)
-        self._holds = False
+        self._watched: list[AnyVariable] = []
         self._parameter_updates = [(p, p - self.steps[p]) for p in self.parameters]
         self._rule_updates = list(rule_updates)
         self.add_updates(self._parameter_updates)
         self.add_updates(self._rule_updates)
 
-    def hold_on_non_finite(self) -> None:
-        """Leave everything as it is on a batch whose cost or gradients' norm is not finite.
+    def hold_on_non_finite(self, gradients: bool = False) -> None:
+        """Leave everything as it is on a batch whose cost is not finite.
 
         Parameters, buffers and random keys then keep the values from before the step, so that
         `find_non_finite` can say afterwards what went wrong. What monitors training goes on and
         shows the cost. Must be called before `initialize`.
 
+        Parameters
+        ----------
+        gradients : bool, optional
+            Whether to hold, too, where the cost is finite but the norm of all gradients is not.
+            It costs a pass over the gradients. The default is False; without a cost, only the
+            gradients are looked at.
+
         Raises
         ------
         RuntimeError
-            If the function is already compiled without it.
+            If the function is already compiled otherwise.
         """
-        if self.initialized and not self._holds:
+        watched = [] if self.cost is None else [self.cost]
+        if gradients or not watched:
+            watched.append(self.total_gradient_norm)
+        if self.initialized and watched != self._watched:
             raise RuntimeError(
                 "GradientDescent: `hold_on_non_finite` must be called before `initialize`, because "
                 "the function is compiled."
             )
-        self._holds = True
+        self._watched = watched
 
     def _compiled_updates(self) -> list[tuple[AnyVariable, AnyVariable]]:
         updates = super()._compiled_updates()
-        if not self._holds:
+        if not self._watched:
             return updates
-        watched = [self.total_gradient_norm, *([] if self.cost is None else [self.cost])]
-        bad = [tensor.isnan(variable) | tensor.isinf(variable) for variable in watched]
+        bad = [tensor.isnan(variable) | tensor.isinf(variable) for variable in self._watched]
         hold = bad[0] if len(bad) == 1 else bad[0] | bad[1]
         targets = {target for target, _ in updates}
         keys = [

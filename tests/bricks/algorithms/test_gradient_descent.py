@@ -326,9 +326,9 @@ def test_two_algorithms_may_use_one_rule():
 
 
 PRINT_STATE = """
+from bricks import xla
 import numpy
 from aesara import tensor
-from bricks import xla
 from bricks.algorithms import Adam, CompositeRule, GradientDescent, StepClipping
 from bricks.monitoring import AggregationBuffer
 from bricks.roles import PARAMETER, add_role
@@ -405,29 +405,53 @@ def test_the_state_put_by_name_into_a_new_algorithm_goes_on_bit_by_bit():
     assert weight.get_value().tobytes() == fresh_weight.get_value().tobytes()
 
 
-def broken(hold):
-    """Make training on ``mean(log(x) W)`` that counts batches, with a random key."""
+def broken(hold, **options):
+    """Make training on ``mean(log(x) W)`` with a random key."""
     weight = parameter(1.0)
     noise = xla.RandomStream(seed=1, name="noise").normal(())
     cost = (tensor.log(tensor.fvector("x")) * weight + noise).mean()
     algorithm = GradientDescent(cost=cost, step_rule=Momentum(0.1, 0.9))
     if hold:
-        algorithm.hold_on_non_finite()
+        algorithm.hold_on_non_finite(**options)
     algorithm.initialize()
     return algorithm, weight
 
 
-def test_the_state_before_a_bad_step_is_held_on_request():
-    algorithm, weight = broken(hold=True)
-    algorithm.process_batch({"x": numpy.full(2, 2, "float32")})
-    held = {k: v.get_value() for k, v in algorithm.get_state_variables().items()}
-    held_weight = weight.get_value()
+def assert_held(algorithm, weight, bad):
+    before = {k: v.get_value() for k, v in algorithm.get_state_variables().items()}
+    before_weight = weight.get_value()
 
-    algorithm.process_batch({"x": numpy.full(2, -1, "float32")})
+    algorithm.process_batch(bad)
 
     for name, variable in algorithm.get_state_variables().items():
-        numpy.testing.assert_array_equal(variable.get_value(), held[name], err_msg=name)
-    assert weight.get_value() == held_weight
+        numpy.testing.assert_array_equal(variable.get_value(), before[name], err_msg=name)
+    assert weight.get_value() == before_weight
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_the_state_before_a_bad_step_is_held_on_request(gradients):
+    algorithm, weight = broken(hold=True, gradients=gradients)
+    algorithm.process_batch({"x": numpy.full(2, 2, "float32")})
+
+    assert_held(algorithm, weight, {"x": numpy.full(2, -1, "float32")})
+
+
+def test_the_state_is_held_for_bad_gradients_of_a_finite_cost_on_request():
+    weight = parameter(0.0)
+    algorithm = GradientDescent(cost=tensor.sqrt(weight * tensor.fscalar("x")))
+    algorithm.hold_on_non_finite(gradients=True)
+    algorithm.initialize()
+
+    assert_held(algorithm, weight, {"x": 1.0})
+
+
+def test_the_state_is_held_for_bad_gradients_where_there_is_no_cost():
+    weight = parameter(1.0)
+    algorithm = GradientDescent(gradients={weight: tensor.fscalar("x")})
+    algorithm.hold_on_non_finite()
+    algorithm.initialize()
+
+    assert_held(algorithm, weight, {"x": numpy.inf})
 
 
 def test_good_steps_are_the_same_when_the_state_would_be_held():

@@ -1,0 +1,139 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuel_data.config_parser import Configuration, boolean, config, folders, words
+from fuel_data.exceptions import ConfigurationError
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.delenv("TEST_COLOUR", raising=False)
+    monkeypatch.setenv("TEST_CONFIG", str(tmp_path / "rc"))
+    settings = Configuration(env_var="TEST_CONFIG", path="~/.does-not-exist")
+    settings.add_config("colour", str, default="blue", env_var="TEST_COLOUR")
+    settings.add_config("size", int)
+    return settings
+
+
+def test_code_comes_before_environment_before_file_before_default(settings, tmp_path, monkeypatch):
+    assert settings.colour == "blue"
+    (tmp_path / "rc").write_text("colour: green\n")
+    assert settings.colour == "green"
+    monkeypatch.setenv("TEST_COLOUR", "red")
+    assert settings.colour == "red"
+    settings.colour = "white"
+    assert settings.colour == "white"
+    del settings.colour
+    assert settings.colour == "red"
+
+
+def test_a_setting_without_value_is_an_error_that_says_how_to_set_it(settings):
+    with pytest.raises(ConfigurationError, match="`size` is not set. Assign config.size, or write"):
+        settings.size  # noqa: B018
+
+
+def test_hasattr_tells_whether_a_setting_has_a_value(settings):
+    assert not hasattr(settings, "size")
+    assert not hasattr(settings, "no_such_setting")
+    settings.size = 3
+    assert hasattr(settings, "size")
+
+
+def test_an_unknown_setting_names_the_nearest(settings):
+    with pytest.raises(AttributeError, match="no setting `color`. Did you mean 'colour'"):
+        settings.color  # noqa: B018
+    with pytest.raises(AttributeError, match="no setting `sise`. Did you mean 'size'"):
+        settings.sise = 2
+
+
+def test_an_unknown_key_in_the_file_names_the_nearest_and_the_file(settings, tmp_path):
+    (tmp_path / "rc").write_text("colur: green\n")
+    with pytest.raises(ValueError, match="rc sets `colur`, which is no setting. Did you mean 'co"):
+        settings.colour  # noqa: B018
+
+
+def test_an_empty_file_sets_nothing(settings, tmp_path):
+    (tmp_path / "rc").write_text("# nothing yet\n")
+    assert settings.colour == "blue"
+
+
+def test_a_file_that_is_no_mapping_or_no_yaml_is_an_error_in_words(settings, tmp_path):
+    (tmp_path / "rc").write_text("- colour\n")
+    with pytest.raises(ValueError, match="must hold lines `key: value`; got list"):
+        settings.colour  # noqa: B018
+    (tmp_path / "rc").write_text("colour: [\n")
+    with pytest.raises(ValueError, match="rc is not valid YAML"):
+        settings.colour  # noqa: B018
+
+
+def test_a_value_of_the_wrong_type_says_where_it_came_from(settings, tmp_path):
+    (tmp_path / "rc").write_text("size: many\n")
+    with pytest.raises(ValueError, match="`size` cannot be 'many', which the file .*rc says"):
+        settings.size  # noqa: B018
+
+
+def test_a_file_that_changes_is_read_again(settings, tmp_path):
+    (tmp_path / "rc").write_text("size: 1\n")
+    assert settings.size == 1
+    (tmp_path / "rc").write_text("size: 20\n")
+    assert settings.size == 20
+
+
+def test_an_empty_variable_means_no_extra_modules(monkeypatch):
+    monkeypatch.setenv("FUEL_EXTRA_CONVERTERS", "")
+    monkeypatch.setenv("FUEL_EXTRA_DOWNLOADERS", "one two")
+    assert config.extra_converters == []
+    assert config.extra_downloaders == ["one", "two"]
+
+
+def test_the_data_path_has_a_default_under_the_users_data_directory(monkeypatch):
+    monkeypatch.delenv("FUEL_DATA_PATH", raising=False)
+    monkeypatch.setenv("FUEL_CONFIG", os.devnull)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert config.data_path == ["/somewhere/fuel"]
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert config.data_path == [str(Path.home() / ".local/share/fuel")]
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert config.data_path == [str(Path.home() / "Library/Application Support/fuel")]
+
+
+def test_the_data_path_is_split_as_path_is(monkeypatch):
+    monkeypatch.setenv("FUEL_DATA_PATH", f"/one{os.pathsep}/two")
+    assert config.data_path == ["/one", "/two"]
+
+
+def test_defaults_are_usable(monkeypatch):
+    monkeypatch.setenv("FUEL_CONFIG", os.devnull)
+    monkeypatch.delenv("FUEL_FLOATX", raising=False)
+    monkeypatch.delenv("FUEL_DEFAULT_SEED", raising=False)
+    assert (config.floatX, config.default_seed, config.local_data_path) == ("float32", 1, "")
+
+
+def test_booleans_are_read_from_words():
+    assert [boolean(word) for word in ("yes", "True", "1", 1, True)] == [True] * 5
+    assert [boolean(word) for word in ("no", "false", "0", "", False)] == [False] * 5
+    with pytest.raises(ValueError, match="expected true or false, got 'maybe'"):
+        boolean("maybe")
+
+
+def test_a_setting_of_type_bool_understands_false():
+    settings = Configuration()
+    settings.add_config("loud", bool, default="false")
+    assert settings.loud is False
+
+
+def test_words_and_folders_are_read_from_text_and_lists():
+    assert words(["a", "b"]) == words(" a  b ") == ["a", "b"]
+    assert folders(["/a", Path("/b")]) == ["/a", "/b"]
+    assert folders(Path("/a")) == ["/a"]
+
+
+def test_importing_the_package_is_cheap():
+    code = "import sys, fuel_data; print([m for m in ('yaml', 'h5py', 'zmq') if m in sys.modules])"
+    output = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert output.strip() == "[]"

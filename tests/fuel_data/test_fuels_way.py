@@ -1,0 +1,179 @@
+"""Transformers as their users wrote them for Fuel."""
+
+import collections
+import pickle
+
+import numpy
+import pytest
+
+from fuel_data.datasets import IndexableDataset
+from fuel_data.schemes import ConstantScheme, SequentialExampleScheme, ShuffledScheme
+from fuel_data.streams import DataStream
+from fuel_data.testing import check_contract, check_items, check_resumption
+from fuel_data.transformers import Batch, SourcewiseTransformer, Transformer, Unpack
+
+
+def _examples(num_examples):
+    dataset = IndexableDataset({"x": numpy.arange(num_examples), "y": numpy.ones(num_examples)})
+    return DataStream(dataset, iteration_scheme=SequentialExampleScheme(num_examples))
+
+
+def _batches(num_examples):
+    dataset = IndexableDataset({"x": numpy.arange(float(num_examples))})
+    return DataStream(dataset, iteration_scheme=ShuffledScheme(num_examples, 4))
+
+
+class Window(Transformer):
+    """Keeps a window of examples as attributes of itself."""
+
+    def __init__(self, data_stream):
+        super().__init__(data_stream, produces_examples=True)
+        self.window = collections.deque(maxlen=2)
+        self.pairs = []
+
+    def get_data(self, request=None):
+        while len(self.window) < 2:
+            self.window.append(next(self.child_epoch_iterator))
+        pair = tuple(self.window)
+        self.window.popleft()
+        self.pairs.append(len(self.pairs))
+        return (int(pair[0][0]), int(pair[1][0]) + len(self.pairs))
+
+
+class Leftovers(Transformer):
+    """Unpacks by keeping the batch itself, as Fuel's Unpack does."""
+
+    def __init__(self, data_stream):
+        super().__init__(data_stream, produces_examples=True)
+        self.data = None
+
+    def get_data(self, request=None):
+        if request is not None:
+            raise ValueError
+        if not self.data:
+            (self.data,) = next(self.child_epoch_iterator)
+            self.data = list(self.data)
+        return (self.data.pop(0),)
+
+
+class RandomShift(SourcewiseTransformer):
+    """Draws from a generator of its own that moves on from epoch to epoch."""
+
+    def __init__(self, data_stream, rng, **kwargs):
+        super().__init__(data_stream, data_stream.produces_examples, **kwargs)
+        self.rng = rng
+
+    def transform_source_batch(self, source, name):
+        return source + self.rng.normal(size=len(source))
+
+
+class Doubling(Batch):
+    """Extends one of the library's transformers by its get_data."""
+
+    def get_data(self, request=None):
+        return tuple(2 * source for source in super().get_data(request))
+
+
+class DoublingStream(DataStream):
+    def get_data(self, request=None):
+        return tuple(2 * source for source in super().get_data(request))
+
+
+def _doubling_stream(num_examples):
+    scheme = ShuffledScheme(num_examples, 4)
+    return DoublingStream(_batches(num_examples).dataset, iteration_scheme=scheme)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda n: Leftovers(_batches(n)),
+        lambda n: Batch(Leftovers(_batches(n)), ConstantScheme(3)),
+        lambda n: Doubling(_examples(n), ConstantScheme(3)),
+        _doubling_stream,
+    ],
+)
+def test_what_is_kept_as_attributes_is_kept_for_each_epoch(build):
+    check_contract(build)
+
+
+def test_containers_that_are_changed_in_place_are_kept_for_each_epoch():
+    # The buffer grows, so its position is not small, but all else holds.
+    check_resumption(lambda n: Window(_examples(n)))
+    check_items(lambda n: Window(_examples(n)))
+    stream = Window(_examples(5))
+    assert list(stream) == list(stream) == [(0, 2), (1, 4), (2, 6), (3, 8)]
+    assert (stream.pairs, len(stream.window)) == ([], 0)
+
+
+@pytest.mark.parametrize("make", [numpy.random.RandomState, numpy.random.default_rng])
+def test_a_generator_moves_on_from_epoch_to_epoch_and_is_restored(make):
+    def build(num_examples):
+        return Unpack(RandomShift(_batches(num_examples), make(3)))
+
+    check_contract(build, shares_rng=True)
+    stream = build(8)
+    assert list(stream) != list(stream)
+
+
+class Vocabulary(Transformer):
+    def __init__(self, data_stream):
+        super().__init__(data_stream)
+        self.numbers = dict.fromkeys(range(2000))
+        self.mean = numpy.zeros(5000)
+
+    def transform_batch(self, batch):
+        return batch
+
+
+def test_large_containers_are_arguments_and_not_copied():
+    iterator = Vocabulary(_batches(8)).get_epoch_iterator()
+    worker = iterator._stage.held["worker"]
+    assert worker.numbers is iterator.data_stream.numbers
+    assert worker.mean is iterator.data_stream.mean
+    assert iterator.get_state()["position"]["held"] == {}
+
+
+class HoldsObject(Transformer):
+    def get_data(self, request=None):
+        self.thing = complex(1, 2)
+        return next(self.child_epoch_iterator)
+
+
+def test_what_is_not_plain_data_can_be_pickled_but_has_no_state():
+    iterator = HoldsObject(_batches(8)).get_epoch_iterator()
+    next(iterator)
+    with pytest.raises(TypeError, match="at position/held/thing/; got complex"):
+        iterator.get_state()
+    restored = pickle.loads(pickle.dumps(iterator))
+    assert [x.tolist() for (x,) in restored] == [x.tolist() for (x,) in iterator]
+
+
+class KeepsEverything(Transformer):
+    def __init__(self, data_stream):
+        super().__init__(data_stream)
+        self.kept = None
+
+    def get_data(self, request=None):
+        data = next(self.child_epoch_iterator)
+        ragged = numpy.empty(2, dtype=object)
+        ragged[0], ragged[1] = numpy.ones(2), numpy.ones(2)
+        self.kept = {"t": (1, {2, 3}), "d": collections.deque([4]), "r": ragged, "n": data[0][0]}
+        return data
+
+
+def test_tuples_sets_deques_ragged_arrays_and_numpy_numbers_come_back_as_they_were():
+    iterator = KeepsEverything(_batches(8)).get_epoch_iterator()
+    next(iterator)
+    restored = KeepsEverything(_batches(8)).get_epoch_iterator()
+    restored.set_state(iterator.get_state())
+    kept = restored._stage.held["worker"].kept
+    assert kept["t"] == (1, {2, 3})
+    assert kept["d"] == collections.deque([4])
+    assert [row.tolist() for row in kept["r"]] == [[1, 1], [1, 1]]
+    assert type(kept["n"]) is numpy.float64
+
+
+def test_reading_a_transformer_without_an_epoch_is_refused():
+    with pytest.raises(ValueError, match="Doubling.get_data: no epoch is open. Read next"):
+        Doubling(_examples(4), ConstantScheme(2)).get_data()

@@ -1,0 +1,130 @@
+import numpy
+import pytest
+
+from fuel_data import iterator as iterator_module
+from fuel_data.datasets import IndexableDataset
+from fuel_data.iterator import Stage
+from fuel_data.schemes import ConstantScheme, ShuffledExampleScheme, ShuffledScheme
+from fuel_data.streams import DataStream
+from fuel_data.testing import same_data
+from fuel_data.transformers import Batch, Mapping, Merge, Rename
+
+
+def _stream(batch_size=2):
+    dataset = IndexableDataset(numpy.arange(6))
+    return DataStream(dataset, iteration_scheme=ShuffledScheme(6, batch_size))
+
+
+def test_a_state_says_format_pipeline_epoch_index_and_position():
+    stream = _stream()
+    iterator = stream.get_epoch_iterator(epoch=3)
+    next(iterator)
+    assert iterator.get_state() == {
+        "format": 1,
+        "pipeline": stream.digest(),
+        "epoch": 3,
+        "index": 1,
+        "position": {"index": 1, "requests": 1},
+    }
+
+
+def test_setting_a_state_sets_the_count_of_the_stream():
+    iterator = _stream().get_epoch_iterator(epoch=3)
+    restored = _stream().get_epoch_iterator()
+    restored.set_state(iterator.get_state())
+    assert (restored.epoch, restored.index) == (3, 0)
+    assert restored.data_stream.get_epoch_iterator().epoch == 4
+
+
+def test_a_state_of_another_pipeline_is_refused_and_changes_nothing():
+    iterator = _stream(batch_size=3).get_epoch_iterator()
+    with pytest.raises(ValueError, match="Build the stream with the same data, schemes"):
+        iterator.set_state(_stream().get_epoch_iterator(epoch=4).get_state())
+    assert (iterator.epoch, len(list(iterator))) == (0, 2)
+
+
+@pytest.mark.parametrize("state", [None, [], {"format": 2}, {}])
+def test_a_state_of_another_format_is_refused(state):
+    with pytest.raises(ValueError, match="`state` must be of format 1; got"):
+        _stream().get_epoch_iterator().set_state(state)
+
+
+def test_an_iterator_that_has_ended_stays_at_its_end():
+    iterator = _stream().get_epoch_iterator()
+    assert len(list(iterator)) == 3
+    assert list(iterator) == list(iterator) == []
+    assert iterator.index == 3
+
+
+def test_an_iterator_counts_what_it_has_given():
+    iterator = _stream().get_epoch_iterator()
+    assert iter(iterator) is iterator
+    next(iterator), next(iterator)
+    assert (iterator.index, iterator.epoch) == (2, 0)
+
+
+def test_a_closed_iterator_can_be_read_on():
+    iterator = _stream().get_epoch_iterator()
+    reference = list(_stream())
+    next(iterator)
+    iterator.close()
+    assert same_data(list(iterator), reference[1:])
+
+
+class FailsOnce:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, data):
+        self.calls += 1
+        if self.calls == 4:
+            raise KeyboardInterrupt
+        return data
+
+
+def test_an_item_that_could_not_be_read_is_read_again():
+    dataset = IndexableDataset(numpy.arange(6))
+    examples = DataStream(dataset, iteration_scheme=ShuffledExampleScheme(6))
+    reference = list(Batch(examples, ConstantScheme(2)))
+    iterator = Batch(Mapping(examples, FailsOnce()), ConstantScheme(2)).get_epoch_iterator()
+    first = next(iterator)
+    state = iterator.get_state()
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert iterator.get_state() == state
+    assert same_data([first, *iterator], reference)
+
+
+def _noise(data, rng):
+    return (rng.integers(2**62, size=3),)
+
+
+def test_no_two_stages_items_or_epochs_share_a_key(monkeypatch):
+    keys = []
+    key = iterator_module.key
+
+    def recorded(*arguments):
+        keys.append(key(*arguments))
+        return keys[-1]
+
+    monkeypatch.setattr(iterator_module, "key", recorded)
+    stream = _stream()
+    for _ in range(3):
+        stream = Mapping(stream, _noise, random=True)
+    merged = Merge([stream, Rename(stream, {"data": "other"})])
+    top = Mapping(merged, lambda data, rng: data, random=True)
+    for _ in range(2):
+        assert len(list(top)) == 3
+    assert len(keys) == len(set(keys)) == 2 * 3 * (3 + 3 + 1)
+
+
+def test_a_stage_keeps_its_place_when_another_is_put_above():
+    stream = Mapping(_stream(), _noise, random=True)
+    assert same_data(list(stream), list(Mapping(stream, tuple)))
+
+
+def test_a_stage_tells_epoch_and_index():
+    stage = _stream().open_stage(epoch=2)
+    assert isinstance(stage, Stage)
+    next(stage)
+    assert (stage.epoch, stage.index, stage.place) == (2, 1, "/0")

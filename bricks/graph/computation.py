@@ -188,7 +188,7 @@ class ComputationGraph:
                     f"{variable} is an auxiliary variable: replacing it changes no output.",
                     stacklevel=2,
                 )
-        return ComputationGraph(Rewriter(replacements).rewrite(self.outputs))
+        return ComputationGraph(Rewriter(replacements, self.outputs).rewrite())
 
     def _all_outputs(self) -> list[Variable]:
         """Return all outputs of all nodes, used or not."""

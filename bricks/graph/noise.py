@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy
 from aesara.graph.basic import Variable
 
 from bricks.filter import get_application_call, get_brick
@@ -83,7 +84,7 @@ def apply_dropout(
         mask = masks.get(variable)
         if mask is None:
             mask = stream.binomial(size=variable.shape, p=1 - drop_prob, dtype=variable.dtype)
-        dropped = variable * mask / divisor
+        dropped = variable * mask / _of_dtype(divisor, variable.dtype)
         add_role(dropped, DROPOUT)
         return dropped
 
@@ -126,10 +127,15 @@ def apply_noise(
         raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
 
     def add_noise(variable: Any, stream: Any) -> Any:
-        noise = stream.normal(size=variable.shape, std=level, dtype=variable.dtype)
-        return variable + noise
+        noise = stream.normal(size=variable.shape, dtype=variable.dtype)
+        return variable + noise * _of_dtype(level, variable.dtype)
 
     return _replace_at_random(computation_graph, variables, "noise", add_noise, rng, seed)
+
+
+def _of_dtype(value: Any, dtype: str) -> Any:
+    """Return a number as a constant of a dtype: Aesara would round it to floatX."""
+    return value if isinstance(value, Variable) else numpy.asarray(value, dtype=dtype)
 
 
 def _replace_at_random(

@@ -12,11 +12,10 @@ from outside becomes a further non-sequence of the loop: it is the same in every
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Any
 
-from aesara import tensor
 from aesara.graph.basic import Apply, Constant, NominalVariable, Variable, io_toposort
 from aesara.scan.op import Scan
 from aesara.tensor.type import TensorType
@@ -53,48 +52,57 @@ def inner_variables(op: Scan) -> set[Variable]:
 
 
 class Rewriter:
-    """Clones graphs with some of their variables replaced.
+    """Clones a graph with some of its variables replaced.
 
     Parameters
     ----------
     replacements : mapping of Variable to Variable
         What is replaced by what.
+    outputs : sequence of Variable
+        The outputs of the graph.
     step : Scan, optional
-        The loop to whose step the graph belongs; what lies outside is made its input.
+        The loop whose step the graph is; what lies outside is made its input.
+    enclosing : set of Variable, optional
+        The variables of the steps around that loop.
     """
 
-    def __init__(self, replacements: Mapping[Variable, Any], step: Scan | None = None) -> None:
+    def __init__(
+        self,
+        replacements: Mapping[Variable, Any],
+        outputs: Sequence[Variable],
+        step: Scan | None = None,
+        enclosing: frozenset[Variable] = frozenset(),
+    ) -> None:
         self.replacements = {
             variable: _of_type(variable, value) for variable, value in replacements.items()
         }
+        self._outputs = list(outputs)
         self._clones: dict[_Place, Apply] = {}
         self._calls: dict[int, tuple[ApplicationCall, ApplicationCall]] = {}
         self._loops_under_way: list[Apply] = []
-        self._step_inputs = set(step.inner_inputs) if step is not None else None
+        self._step = step
+        self._step_inputs = set(step.inner_inputs) if step is not None else set()
         #: Variables from outside the loop, and what stands for them in the step.
         self.from_outside: dict[Variable, Variable] = {}
-        inside = inner_variables(step) if step is not None else set()
-        self._movable = self._nodes_that_depend_on(inside) if step is not None else None
+        nodes = io_toposort([], self._outputs)
+        loops = [node.op for node in nodes if isinstance(node.op, Scan)]
+        deeper = {variable for op in loops for variable in inner_variables(op)}
+        values = [value for key, value in self.replacements.items() if key not in deeper]
+        own = {v for node in nodes for v in [*node.inputs, *node.outputs] if _is_unique(v)}
+        self._known = enclosing | own if step is not None else frozenset()
+        below = [node for value in values for node in _nodes_below(value, self._known)]
+        for variable in [*values, *(i for node in below for i in node.inputs)]:
+            _check_belongs_here(variable)
+        self._movable = self._nodes_of_step(nodes, below, own)
         self._dependent = {
             variable: self._nodes_between(variable, value)
             for variable, value in self.replacements.items()
         }
 
-    def rewrite(self, outputs: Sequence[Variable]) -> list[Variable]:
-        """Return the outputs of the new graph.
-
-        Parameters
-        ----------
-        outputs : sequence of Variable
-            The outputs of the old one.
-
-        Returns
-        -------
-        list of Variable
-            The new ones.
-        """
-        new = [self.new(output) for output in outputs]
-        if self._step_inputs is None:
+    def rewrite(self) -> list[Variable]:
+        """Return the outputs of the new graph."""
+        new = [self.new(output) for output in self._outputs]
+        if self._step is None:
             self._rewrite_tags()
         return new
 
@@ -105,15 +113,20 @@ class Rewriter:
             self._clone(found[0])
         return self._cloned(found)
 
-    def _nodes_that_depend_on(self, inside: set[Variable]) -> set[Apply]:
+    def _nodes_of_step(
+        self, nodes: list[Apply], below: list[Apply], own: set[Variable]
+    ) -> set[Apply]:
         """Return the nodes of the step, and those of replacements that need the step."""
-        nodes = {variable.owner for variable in inside if variable.owner is not None}
-        for node in io_toposort([], list(self.replacements.values())):
-            needs_step = any(i in inside or i.owner in nodes for i in node.inputs)
-            # Only tensors are handed into a loop: a random generator is made of its key inside.
-            if needs_step or not isinstance(node.outputs[0].type, TensorType):
-                nodes.add(node)
-        return nodes
+        movable = set(nodes)
+        for node in below:
+            if any(i in own or i.owner in movable for i in node.inputs):
+                movable.add(node)
+        # Only tensors are handed into a loop: slices and random generators are made inside.
+        for node in reversed(below):
+            if node in movable:
+                others = [i for i in node.inputs if not isinstance(i.type, TensorType)]
+                movable.update(i.owner for i in others if i.owner is not None)
+        return movable
 
     def _nodes_between(self, variable: Variable, value: Variable) -> set[Apply]:
         """Return the nodes of a replacement that depend on the variable that it replaces."""
@@ -136,7 +149,7 @@ class Rewriter:
         if variable is within:
             within = None
         node = variable.owner
-        if node is None or (self._movable is not None and node not in self._movable):
+        if node is None or (self._step is not None and node not in self._movable):
             return self._leaf(variable)
         if within is not None and node not in self._dependent[within]:
             within = None
@@ -144,7 +157,7 @@ class Rewriter:
 
     def _leaf(self, variable: Variable) -> Variable:
         """Return what stands for a variable that is not cloned."""
-        is_known = self._step_inputs is None or variable in self._step_inputs
+        is_known = self._step is None or variable in self._step_inputs
         if is_known or isinstance(variable, Constant):
             return variable
         return self.from_outside.setdefault(variable, variable.type(name=variable.name))
@@ -204,8 +217,8 @@ class Rewriter:
                     f"replace: {variable} is an input of the step of {op}, which loops share. "
                     "Replace what is fed to the loop, or what the step computes from it."
                 )
-        inner = Rewriter(within, step=op)
-        outputs = inner.rewrite(op.inner_outputs)
+        inner = Rewriter(within, op.inner_outputs, step=op, enclosing=frozenset(self._known))
+        outputs = inner.rewrite()
         outside = list(inner.from_outside)
         info = replace_fields(op.info, n_non_seqs=op.info.n_non_seqs + len(outside))
         new_op = Scan(
@@ -262,7 +275,22 @@ class Rewriter:
         return new
 
 
-def _nodes_below(output: Variable, stops: Mapping[Variable, Any]) -> list[Apply]:
+def _is_unique(variable: Variable) -> bool:
+    """Say whether a variable belongs to one graph: constants and inputs of steps are shared."""
+    return not isinstance(variable, Constant | NominalVariable)
+
+
+def _check_belongs_here(variable: Variable) -> None:
+    """Refuse a replacement that uses a step from outside of it."""
+    if isinstance(variable, NominalVariable):
+        raise ValueError(
+            f"replace: a replacement uses {variable}, an input of the step of a loop, directly or "
+            "through a variable of a loop that it does not stand in. It may use variables of its "
+            "own step that are computed from its inputs, and variables outside."
+        )
+
+
+def _nodes_below(output: Variable, stops: Container[Variable]) -> list[Apply]:
     """Return the nodes that an output needs, inputs first, not looking below some variables."""
     order: dict[Apply, None] = {}
     stack = [output.owner] if output not in stops and output.owner is not None else []
@@ -278,14 +306,14 @@ def _nodes_below(output: Variable, stops: Mapping[Variable, Any]) -> list[Apply]
 
 def _of_type(variable: Variable, value: Any) -> Variable:
     """Return a replacement as a variable of the type of what it replaces."""
-    if not isinstance(value, Variable):
-        value = tensor.as_tensor_variable(value)
     try:
+        if not isinstance(value, Variable):
+            value = variable.type.make_constant(variable.type.filter(value))
         return variable.type.filter_variable(value, allow_convert=True)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(
             f"replace: {variable} of type {variable.type} cannot be replaced by {value} of type "
-            f"{value.type}. Cast or reshape the replacement."
+            f"{getattr(value, 'type', type(value).__name__)}. Cast or reshape the replacement."
         ) from error
 
 

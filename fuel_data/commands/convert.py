@@ -16,6 +16,7 @@ import h5py
 
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
+from fuel_data.converters.base import UsageError
 from fuel_data.converters.provenance import write_provenance
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
@@ -40,7 +41,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if the file is written, 1 if it could not be. A wrong argument ends the process with 2.
+        0 if the file is written, 1 if it could not be, 2 if arguments do not fit together. What
+        the parser refuses ends the process with 2.
     """
     args = list(sys.argv[1:] if args is None else args)
     try:
@@ -54,7 +56,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return 1
     except (OSError, ValueError) as error:
         print(f"fuel-convert: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     return 0
 
 
@@ -120,7 +122,7 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
             with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
                 write_provenance(h5file, command)
         for path in written:
-            target = os.path.join(output_directory, os.path.basename(path))
+            target = os.path.normpath(os.path.join(output_directory, os.path.basename(path)))
             move_into_place(path, target)
             yield target
 

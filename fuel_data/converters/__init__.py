@@ -7,12 +7,13 @@ that are named in the setting ``extra_converters`` list theirs, as this one does
 ``all_converters``.
 """
 
-from fuel_data.converters import digits, fashion_mnist, mnist
+from fuel_data.converters import arrays, digits, fashion_mnist, mnist
 from fuel_data.converters.provenance import CONVERT_VERSION as __version__
 
 __all__ = ["__version__", "all_converters"]
 
 all_converters = (
+    ("arrays", arrays.fill_subparser),
     ("digits", digits.fill_subparser),
     ("fashion_mnist", fashion_mnist.fill_subparser),
     ("mnist", mnist.fill_subparser),

@@ -20,6 +20,10 @@ INPUTS_ATTRIBUTE = "fuel_convert_inputs"
 PIECE_BYTES = 2**24
 
 
+class UsageError(ValueError):
+    """Arguments of a converter that do not fit together; the command ends with status 2."""
+
+
 def check_exists(required_files: Iterable[str]) -> Callable[[Callable], Callable]:
     """Decorate a converter so that it runs only if its input files are there.
 

@@ -1,0 +1,192 @@
+"""Reading a user's arrays from .npy, .npz and CSV files."""
+
+import csv
+import os
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy
+
+from fuel_data.utils.formats import open_
+from fuel_data.utils.names import nearest_name
+
+SUFFIXES = (".npy", ".npz", ".csv", ".csv.gz")
+# Above this, float64 does not tell whole numbers apart.
+LARGEST_WHOLE = 2**53
+# What numpy raises on a file that is not whole, or not what its name says.
+DAMAGE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
+
+
+def read_arrays(
+    path: str | os.PathLike[str],
+    source: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> dict[str, numpy.ndarray]:
+    """Read the arrays in a file.
+
+    Parameters
+    ----------
+    path : path
+        A .npy file is one source, a .npz file one for each of its arrays, a .csv or .csv.gz file
+        one for each of its columns.
+    source : str, optional
+        Name of the source in a .npy file, by default the name of the file.
+    columns : dict, optional
+        For CSV files: source → its columns, see `read_csv`.
+
+    Returns
+    -------
+    dict of str to array
+        Sources by name. The first axis of each is the examples.
+
+    Raises
+    ------
+    ValueError
+        If the file is of another kind, damaged, or holds what is no array of numbers.
+    """
+    name = os.fspath(path)
+    if not name.endswith(SUFFIXES):
+        raise ValueError(f"{name}: expected a file that ends in {', '.join(SUFFIXES)}.")
+    if source is not None and not name.endswith(".npy"):
+        raise ValueError(
+            f"{source}={name}: only a .npy file takes the name of a source from the command; the "
+            "arrays of .npz and the columns of CSV files have names."
+        )
+    if name.endswith(".npy"):
+        stem = os.path.basename(name).removesuffix(".npy")
+        return {source or stem: _checked(path, source or stem, _load(path))}
+    if name.endswith(".npz"):
+        return {key: _checked(path, key, values) for key, values in _load_archive(path).items()}
+    return read_csv(path, columns)
+
+
+def _load(path: str | os.PathLike[str]) -> numpy.ndarray:
+    try:
+        return numpy.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGE as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _load_archive(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
+    # Of a damaged archive, numpy would leave the file open if it had opened it.
+    with open(path, "rb") as file:
+        try:
+            with numpy.load(file, allow_pickle=False) as archive:
+                return dict(archive)
+        except DAMAGE as error:
+            raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _checked(path: str | os.PathLike[str], source: str, array: numpy.ndarray) -> numpy.ndarray:
+    if array.ndim == 0:
+        raise ValueError(f"{path}: source {source!r} is one number; it needs an axis of examples.")
+    if array.dtype.kind not in "biufcS":
+        raise ValueError(
+            f"{path}: source {source!r} must hold numbers or bytes; its dtype is {array.dtype}."
+        )
+    return array
+
+
+def read_csv(
+    path: str | os.PathLike[str], columns: Mapping[str, str] | None = None
+) -> dict[str, numpy.ndarray]:
+    """Read a table of numbers, whose first line names the columns.
+
+    Parameters
+    ----------
+    path : path
+        The file, in UTF-8, with commas, packed if its name ends in ``.gz``.
+    columns : dict, optional
+        Source → its columns, as ``'a,b,c'``, or ``'a:c'`` for those from a to c. By default each
+        column is a source of its own name.
+
+    Returns
+    -------
+    dict of str to array of shape (example, column)
+        int64 if all numbers of the source are whole, otherwise float64.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known or stands twice, or if a cell is no number.
+    """
+    with open_(path, encoding="utf-8-sig") as file:
+        names = next(csv.reader(file), [])
+        _check_header(path, names)
+        chosen = {name: [name] for name in names}
+        if columns is not None:
+            chosen = {key: _choose(path, names, text) for key, text in columns.items()}
+        try:
+            with warnings.catch_warnings():
+                # A file without lines gets an error below instead of a warning.
+                warnings.simplefilter("ignore", UserWarning)
+                table = numpy.loadtxt(file, delimiter=",", comments=None, quotechar='"', ndmin=2)
+        except ValueError as error:
+            raise ValueError(_bad_cell(path, names) or f"{path}: {error}") from error
+    if table.size == 0:
+        raise ValueError(f"{path} has no lines after the names of the columns.")
+    if table.shape[1] != len(names):
+        raise ValueError(
+            f"{path}: the first line names {len(names)} columns, the others have {table.shape[1]}."
+        )
+    return {
+        source: _whole_if_possible(table[:, [names.index(name) for name in of_source]])
+        for source, of_source in chosen.items()
+    }
+
+
+def _check_header(path: str | os.PathLike[str], names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{path}: the first line has twice {', '.join(map(repr, twice))}.")
+    if not names or all(_is_number(name) for name in names):
+        raise ValueError(f"{path}: the first line must name the columns; it is {names}.")
+
+
+def _choose(path: str | os.PathLike[str], names: Sequence[str], text: str) -> list[str]:
+    ends = text.split(":") if ":" in text and text not in names else []
+    for name in ends or text.split(","):
+        if name not in names:
+            raise ValueError(f"{path} has no column {name!r}.{nearest_name(name, names)}")
+    if not ends:
+        return text.split(",")
+    first, last = names.index(ends[0]), names.index(ends[-1])
+    if len(ends) != 2 or first > last:
+        raise ValueError(f"{path}: columns from one to another are 'first:last'; got {text!r}.")
+    return list(names[first : last + 1])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _bad_cell(path: str | os.PathLike[str], names: Sequence[str]) -> str | None:
+    """Say which cell is no number: numpy's error counts from another line."""
+    with open_(path, encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        next(reader)
+        for cells in reader:
+            if cells and len(cells) != len(names):
+                return (
+                    f"{path}, line {reader.line_num}: {len(cells)} cells, and the first line names "
+                    f"{len(names)} columns."
+                )
+            for name, cell in zip(names, cells, strict=False):
+                if not _is_number(cell):
+                    return (
+                        f"{path}, line {reader.line_num}: column {name!r} must hold numbers; got "
+                        f"{cell!r}. Write a number for each category, or leave the column out by "
+                        "--columns."
+                    )
+    return None
+
+
+def _whole_if_possible(values: numpy.ndarray) -> numpy.ndarray:
+    whole = (values == numpy.floor(values)) & (numpy.abs(values) <= LARGEST_WHOLE)
+    return values.astype(numpy.int64) if whole.all() else values

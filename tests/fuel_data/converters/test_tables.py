@@ -1,0 +1,107 @@
+import gzip
+
+import numpy
+import pytest
+from numpy.testing import assert_array_equal
+
+from fuel_data.converters.tables import read_arrays, read_csv
+
+TABLE = 'width,height,"kind, given"\n1.5,2,3\n2.5,4,1\n\n-1e3,6,2\n'
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "table.csv").write_text(TABLE)
+    return tmp_path / "table.csv"
+
+
+def test_each_column_is_a_source(table):
+    sources = read_csv(table)
+
+    assert list(sources) == ["width", "height", "kind, given"]
+    assert_array_equal(sources["width"], [[1.5], [2.5], [-1000]])
+    assert_array_equal(sources["kind, given"], [[3], [1], [2]])
+    assert sources["width"].dtype == "float64"
+    assert sources["height"].dtype == "int64"
+
+
+def test_columns_can_be_one_source(table):
+    sources = read_csv(table, {"size": "height,width", "all": "width:kind, given"})
+
+    assert_array_equal(sources["size"], [[2, 1.5], [4, 2.5], [6, -1000]])
+    assert_array_equal(sources["all"], [[1.5, 2, 3], [2.5, 4, 1], [-1000, 6, 2]])
+
+
+def test_a_packed_table_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress("\ufeffgröße\n7\n".encode()))
+
+    assert_array_equal(read_arrays(path)["größe"], [[7]])
+
+
+def test_missing_numbers_stay_not_a_number(tmp_path):
+    (tmp_path / "x.csv").write_text("a\nnan\n1\n")
+
+    assert_array_equal(read_csv(tmp_path / "x.csv")["a"], [[numpy.nan], [1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("a,b\n1,2\n3,setosa\n", None, "line 3: column 'b' must hold numbers; got 'setosa'"),
+        ("a,b\n1,2\n\n3,\n", None, "line 4: column 'b' must hold numbers; got ''"),
+        ("a,b\n1,2\n3\n", None, "line 3: 1 cells, and the first line names 2 columns"),
+        ("a,b\n1,2,3\n", None, "names 2 columns, the others have 3"),
+        ("a,b\n", None, "has no lines after the names"),
+        ("", None, "must name the columns; it is "),
+        ("1,2\n3,4\n", None, "must name the columns; it is .'1', '2'"),
+        ("a,b,a\n1,2,3\n", None, "first line has twice 'a'"),
+        ("width,b\n1,2\n", {"x": "widht"}, "has no column 'widht'. Did you mean 'width'"),
+        ("a,b\n1,2\n", {"x": "a:c"}, "has no column 'c'"),
+        ("a,b\n1,2\n", {"x": "b:a"}, "'first:last'; got 'b:a'"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_name_and_line(tmp_path, text, columns, message):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=f"^{path}.*{message}"):
+        read_csv(path, columns)
+
+
+def test_arrays_are_read_from_npy_and_npz(tmp_path):
+    x, y = numpy.arange(6, dtype="uint8").reshape(3, 2), numpy.array([0.5, 1, 2])
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.savez_compressed(tmp_path / "both.npz", x=x, y=y)
+
+    assert_array_equal(read_arrays(tmp_path / "x.npy")["x"], x)
+    assert_array_equal(read_arrays(tmp_path / "x.npy", "features")["features"], x)
+    both = read_arrays(tmp_path / "both.npz")
+    assert_array_equal(both["x"], x)
+    assert both["x"].dtype == "uint8"
+    assert_array_equal(both["y"], y)
+
+
+def test_what_is_no_array_of_numbers_is_refused_by_name(tmp_path):
+    numpy.save(tmp_path / "scalar.npy", 3)
+    numpy.save(tmp_path / "text.npy", numpy.array(["a", "b"]))
+    numpy.save(tmp_path / "objects.npy", numpy.array([{}, None]), allow_pickle=True)
+    numpy.savez(tmp_path / "objects.npz", y=numpy.array([{}, None]))
+    numpy.savez(tmp_path / "cut.npz", y=numpy.arange(1000))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:500])
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "x.mat").write_bytes(b"")
+
+    for name, message in (
+        ("scalar.npy", "source 'scalar' is one number"),
+        ("text.npy", "source 'text' must hold numbers or bytes; its dtype is <U1"),
+        ("objects.npy", "cannot be read: .*[Oo]bject"),
+        ("objects.npz", "cannot be read: Object arrays"),
+        ("cut.npz", "cannot be read"),
+        ("empty.npy", "cannot be read"),
+        ("x.mat", "expected a file that ends in .npy, .npz, .csv, .csv.gz"),
+    ):
+        with pytest.raises(ValueError, match=f"^{tmp_path / name}.*{message}"):
+            read_arrays(tmp_path / name)
+    with pytest.raises(ValueError, match="only a .npy file takes the name of a source"):
+        read_arrays(tmp_path / "objects.npz", "features")

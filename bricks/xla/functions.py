@@ -8,7 +8,7 @@ against. Shared variables that a function updates stay on the device.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import aesara
@@ -340,8 +340,8 @@ class _AesaraEngine:
         self._function = options.aesara_function(
             owner.inputs, owner.outputs, aesara_mode(owner.backend)
         )
-        self._argument_storage = self._function.input_storage[: len(owner.inputs)]
-        for container in self._argument_storage:
+        self._returns_nothing = owner.outputs is None
+        for container in self._function.input_storage[: len(owner.inputs)]:
             container.allow_downcast = options.allow_input_downcast
 
     def call(self, args: Sequence[Any]) -> Any:
@@ -350,24 +350,34 @@ class _AesaraEngine:
             # C code looks into the list itself, so the value must be on the host before.
             if isinstance(container.storage, DeviceStorage):
                 _ = container.storage[0]
-        return self._function(*args)
+        outputs = self._function(*args)
+        return None if self._returns_nothing else outputs
 
 
 class _HostStorage:
     """The storage of a shared variable that is not ours: its values stay on the host."""
 
-    def __init__(self, storage: list[Any], name: str | None):
+    def __init__(self, storage: list[Any]):
         self._storage = storage
-        self.name = name
-        self.device = None
+        self._new: list[Any] = []
 
     def on_device(self) -> Any:
+        """Copy the value to the device."""
+        self.to_host()
         return place(numpy.array(self._storage[0]))
 
-    def put_on_device(self, value: Any) -> None:
-        self._storage[0] = numpy.array(value)
+    def keeper(self) -> Callable[[Any], Any]:
+        """Return the function that keeps a new value, until it is brought to the host."""
+        return self._new.append
+
+    def to_host(self) -> None:
+        """Bring a new value to the host, if there is one."""
+        if self._new:
+            self._storage[0] = numpy.array(self._new[-1])
+            self._new.clear()
 
     def is_lost(self) -> bool:
+        """Tell that the value is not lost: what is given up is a copy."""
         return False
 
 
@@ -402,6 +412,8 @@ class _XlaEngine:
         storages = list(map(_storage, prepared.input_storage, fgraph.inputs))
         self._state = [storages[index] for index in state]
         self._fixed = [storages[index] for index in fixed]
+        self._keep = [storage.keeper() for storage in self._state]
+        self._foreign = [store for store in self._state if isinstance(store, _HostStorage)]
         self._update_names = ", ".join(str(fgraph.inputs[index]) for index in state)
         self.program = Program(
             fgraph,
@@ -419,25 +431,18 @@ class _XlaEngine:
 
     def call(self, args: Sequence[Any]) -> Any:
         """Compute the outputs and apply the updates."""
-        box: list[Any] = []
         with x64():
             arguments = self._convert(args)
             state = [storage.on_device() for storage in self._state]
             fixed = [storage.on_device() for storage in self._fixed]
             try:
-                self.program.run(box, state, fixed, arguments)
+                outputs, holds = self.program.run(state, fixed, arguments, self._keep)
             except Exception as error:
                 self._tell_of_lost_state(error)
                 raise
-            finally:
-                if box:
-                    self._write_back(box[0][0])
-            _, outputs, holds = box[0]
+            for storage in self._foreign:
+                storage.to_host()
             return self._finish(outputs, holds)
-
-    def _write_back(self, new_state: Sequence[Any]) -> None:
-        for storage, value in zip(self._state, new_state, strict=True):
-            storage.put_on_device(value)
 
     def _finish(self, outputs: Sequence[Any], holds: Sequence[Any]) -> Any:
         """Look at the checks and bring the outputs into the form that was asked for."""
@@ -514,4 +519,4 @@ def _storage(container: Container, variable: Variable) -> DeviceStorage | _HostS
         )
     if not isinstance(variable.type, TensorType):
         raise UnsupportedOp(f"{variable} is of {variable.type}; XLA computes with tensors only.")
-    return _HostStorage(container.storage, variable.name)
+    return _HostStorage(container.storage)

@@ -44,10 +44,8 @@ class XlaLinker(JITLinker):
         """Return the function of host arrays that runs a program."""
 
         def run(*values: Any) -> list[numpy.ndarray]:
-            box: list[Any] = []
             with x64():
-                fn.run(box, [], [], [numpy.array(value) for value in values])
-            _, outputs, holds = box[0]
+                outputs, holds = fn.run([], [], [numpy.array(value) for value in values])
             fn.raise_failed_checks(holds)
             return [numpy.array(output) for output in outputs]
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, tee
+from operator import call, itemgetter
 from typing import Any
 
 import jax
@@ -140,19 +142,28 @@ class Program:
         return holds, errors
 
     def run(
-        self, box: list[Any], state: list[Any], fixed: list[Any], arguments: list[Any]
-    ) -> None:
-        """Run the program, leaving what it returns in a list.
+        self,
+        state: list[Any],
+        fixed: list[Any],
+        arguments: list[Any],
+        keep: Sequence[Callable[[jax.Array], Any]] = (),
+    ) -> tuple[list[jax.Array], list[jax.Array]]:
+        """Run the program.
 
         Parameters
         ----------
-        box : list
-            Gets one element ``(new_state, outputs, holds)``. It is filled in the same instruction
-            that runs the program, so an exception of a signal handler cannot lose the new state.
         state : list of arrays
             Given up.
         fixed, arguments : list of arrays
             Arguments on the host must be copies that nobody changes.
+        keep : sequence of functions
+            Each is called with the new value of one array of the state.
+
+        Returns
+        -------
+        outputs : list of arrays
+        holds : list of arrays of shape ()
+            For :meth:`raise_failed_checks`.
 
         Raises
         ------
@@ -168,10 +179,22 @@ class Program:
                 static = tuple(int(arguments[place]) for place in self._static)
                 dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
             try:
-                box.extend(map(self._step, (state,), (fixed,), (dynamic,), (static,)))
-                return
+                return self._run_and_keep((state, fixed, dynamic, static), keep)
             except DataDependentShape as error:
                 self._make_static(error)
+
+    def _run_and_keep(
+        self, operands: tuple[Any, ...], keep: Sequence[Callable[[jax.Array], Any]]
+    ) -> tuple[list[jax.Array], list[jax.Array]]:
+        """Run the step and keep its new state, without a moment at which the state is nowhere.
+
+        A signal handler that raises does so between two instructions of Python. Here the step runs
+        and its state is kept within a single one, the call of `deque`.
+        """
+        results, results_again = tee(map(self._step, *zip(operands)))
+        deque(map(call, keep, chain.from_iterable(map(itemgetter(0), results))), maxlen=0)
+        _, outputs, holds = next(results_again)
+        return outputs, holds
 
     def raise_failed_checks(self, holds: Sequence[Any]) -> None:
         """Raise the error of the first condition that did not hold."""

@@ -9,7 +9,8 @@ its storage brings the value back to the host when it is read.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import jax
@@ -48,14 +49,14 @@ class DeviceStorage(list):
 
     def __getitem__(self, index: Any) -> Any:
         if self.device is not None:
-            value = self.to_host()
+            # In this order, an interrupt in between leaves the value in both places, not in none.
+            super().__setitem__(0, self.to_host())
             self.device = None
-            super().__setitem__(0, value)
         return super().__getitem__(index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.device = None
         super().__setitem__(index, value)
+        self.device = None
 
     def __iter__(self) -> Any:
         return iter([self[0]])
@@ -73,9 +74,13 @@ class DeviceStorage(list):
             super().__setitem__(0, None)
         return self.device
 
-    def put_on_device(self, value: jax.Array) -> None:
-        """Replace the value by one that is on the device."""
-        self.device = value
+    def keeper(self) -> Callable[[jax.Array], Any]:
+        """Return a function that replaces the value by one that is on the device.
+
+        No instruction of Python runs in it, so no signal handler can raise there.
+        """
+        slot: Any = vars(DeviceStorage)["device"]
+        return partial(slot.__set__, self)
 
     def to_host(self) -> Any:
         """Return the value as a numpy array, without moving it.

@@ -5,7 +5,9 @@ import numpy
 import pytest
 from aesara import tensor
 from aesara.compile.builders import OpFromGraph
+from aesara.compile.mode import Mode
 from aesara.ifelse import ifelse
+from aesara.link.vm import VMLinker
 from aesara.raise_op import Assert
 from aesara.tensor import extra_ops, nnet, slinalg
 from aesara.tensor.nnet import basic as nnet_basic
@@ -15,6 +17,9 @@ from bricks import xla
 
 #: name -> (function of symbolic inputs, function of (rng, n, m) that gives their values)
 CASES = {}
+
+#: Evaluates a graph as it is written, so that a wrong rewrite is noticed too.
+NOT_REWRITTEN = Mode(VMLinker(use_cloop=False, c_thunks=False), optimizer=None)
 
 #: The two shapes that every graph is computed with.
 SIZES = [(4, 5), (7, 3)]
@@ -59,12 +64,49 @@ def integers(rng, n, m):
 
 
 # Elementwise
-for function in (
-    "abs exp exp2 expm1 sin cos tan sinh cosh tanh arctan arcsinh sqr neg sgn ceil floor round "
-    "round_half_away_from_zero trunc sigmoid softplus erf erfc isnan isinf"
-).split():
+for function in [
+    "abs",
+    "exp",
+    "exp2",
+    "expm1",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arctan",
+    "arcsinh",
+    "sqr",
+    "neg",
+    "sgn",
+    "ceil",
+    "floor",
+    "round",
+    "round_half_away_from_zero",
+    "trunc",
+    "sigmoid",
+    "softplus",
+    "erf",
+    "erfc",
+    "isnan",
+    "isinf",
+]:
     case(function, getattr(tensor, function))
-for function in "log log1p log2 log10 sqrt arcsin arccos arctanh inv gammaln psi erfinv".split():
+for function in [
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "arcsin",
+    "arccos",
+    "arctanh",
+    "inv",
+    "gammaln",
+    "psi",
+    "erfinv",
+]:
     case(function, getattr(tensor, function), positive)
 # Aesara's own gradients of these two fail on numpy 2.
 for function in (tensor.deg2rad, tensor.rad2deg):
@@ -319,10 +361,8 @@ def test_values_and_gradients_are_those_of_aesara(name):
     inputs = [symbolic(value) for value in batches[0]]
     outputs = outputs_and_gradients(inputs, build(*inputs))
 
-    ours, theirs = (
-        xla.function(inputs, outputs, backend=backend, on_unused_input="ignore")
-        for backend in ("xla", "py")
-    )
+    ours = xla.function(inputs, outputs, on_unused_input="ignore")
+    theirs = aesara.function(inputs, outputs, mode=NOT_REWRITTEN, on_unused_input="ignore")
 
     for batch in batches:
         for mine, expected, variable in zip(ours(*batch), theirs(*batch), outputs, strict=True):

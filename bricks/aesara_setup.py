@@ -108,6 +108,8 @@ def provide_numpy_names() -> None:
         warnings.simplefilter("ignore")
         numeric = import_module("numpy.core.numeric")
         _provide_silently(numeric, "normalize_axis_tuple", numeric.normalize_axis_tuple)
+        core = import_module("numpy.core")
+        _provide_silently(core, "_multiarray_umath", core._multiarray_umath)
     if not hasattr(numpy.lib.stride_tricks, "_broadcast_shape"):
         implementation = import_module("numpy.lib._stride_tricks_impl")
         _provide(numpy.lib.stride_tricks, "_broadcast_shape", implementation._broadcast_shape)

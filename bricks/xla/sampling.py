@@ -13,6 +13,7 @@ compute them with numpy's Philox, so their numbers are others, of the same distr
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,10 +32,17 @@ from bricks.xla.storage import SharedArray, shared
 __all__ = ["GeneratorOfKey", "NextKey", "RandomStream"]
 
 
+class _Generator(numpy.random.Generator):
+    """A generator whose copy has a state of its own, as Aesara needs; numpy 2 shares it."""
+
+    def __copy__(self) -> numpy.random.Generator:
+        return copy.deepcopy(self)
+
+
 def _generator(key: numpy.ndarray, purpose: int) -> numpy.random.Generator:
     """Make a numpy generator from a key; different purposes give independent numbers."""
     words = (*(int(word) for word in key), purpose)
-    return numpy.random.Generator(numpy.random.Philox(numpy.random.SeedSequence(words)))
+    return _Generator(numpy.random.Philox(numpy.random.SeedSequence(words)))
 
 
 class _KeyOp(Op):

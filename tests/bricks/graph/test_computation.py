@@ -197,8 +197,8 @@ def test_graphs_pickle_and_copy_with_roles_annotations_and_updates():
 
 def test_the_order_of_variables_does_not_depend_on_the_hash_seed():
     code = """
-from aesara import tensor
 from bricks.base import Brick, application
+from aesara import tensor
 from bricks.graph import ComputationGraph, apply_dropout, apply_noise
 from bricks.filter import VariableFilter
 from bricks.roles import INPUT

@@ -5,6 +5,7 @@ file is still there), 2 if the command was called wrongly.
 """
 
 import argparse
+import errno
 import os
 import shlex
 import sys
@@ -55,7 +56,7 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f"fuel-convert {name}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
-        print(f"fuel-convert: {error}", file=sys.stderr)
+        print(f"fuel-convert: {error}{_room(error)}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -105,6 +106,12 @@ def _way_out(name: str, options: dict[str, Any]) -> str:
         folder = shlex.quote(options["directory"])
         return f"Get them by `fuel-download {name} -d {folder}`, or say where they are by -d."
     return "Say where they are by -d."
+
+
+def _room(error: Exception) -> str:
+    if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return ""
+    return ". Nothing was written. Make room there, or choose another folder by -o."
 
 
 def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterator[str]:

@@ -183,7 +183,8 @@ class H5PYDataset(Dataset):
                 f"{h5file.filename}: the sources must have equal numbers of examples in "
                 f"{', '.join(self.which_sets)}; got {numbers}. Choose some of them by `sources`."
             )
-        return subsets
+        # Mostly all sources have one subset; then a request is looked up in it once.
+        return [subsets[0] if subset == subsets[0] else subset for subset in subsets]
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         rows = [
@@ -418,8 +419,11 @@ class H5PYDataset(Dataset):
         if self.load_in_memory:
             return self._get_from_memory(request)
         data = []
+        resolved_for = None
         for source, subset in zip(self.sources, self.subsets, strict=True):
-            values, shapes = self._read(source, subset.resolve(request))
+            if subset is not resolved_for:
+                resolved, resolved_for = subset.resolve(request), subset
+            values, shapes = self._read(source, resolved)
             data.append(values if shapes is None else unfold(values, shapes))
         return tuple(data)
 

@@ -196,8 +196,14 @@ class Subset:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Subset):
             return NotImplemented
-        same_data_set = self.original_num_examples == other.original_num_examples
-        return same_data_set and numpy.array_equal(self.indices(), other.indices())
+        if self.original_num_examples != other.original_num_examples:
+            return False
+        if self.is_empty or other.is_empty:
+            return self.is_empty and other.is_empty
+        one, two = self._selection, other._selection
+        if isinstance(one, slice) or isinstance(two, slice):
+            return type(one) is type(two) and one == two
+        return numpy.array_equal(one, two)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -151,6 +151,9 @@ def test_a_full_disk_is_a_readable_error_and_the_old_file_stays(tmp_path):
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True)
 
     assert done.returncode == 1
-    assert done.stderr == "fuel-convert: [Errno 27] File too large\n"
+    assert done.stderr == (
+        "fuel-convert: [Errno 27] File too large. Nothing was written. Make room there, or choose "
+        "another folder by -o.\n"
+    )
     assert (tmp_path / "digits.hdf5").read_text() == "old"
     assert os.listdir(tmp_path) == ["digits.hdf5"]

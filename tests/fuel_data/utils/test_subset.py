@@ -87,6 +87,10 @@ def test_subsets_are_equal_if_they_have_the_same_examples_of_the_same_data_set()
     assert Subset([1, 2], 10) == Subset(slice(1, 3), 10)
     assert Subset([1, 2], 10) != Subset([1, 3], 10)
     assert Subset([1, 2], 10) != Subset([1, 2], 11)
+    assert Subset([1, 3], 10) == Subset([3, 1], 10)
+    assert Subset([1, 3], 10) != Subset(slice(1, 3), 10)
+    assert Subset([], 10) == Subset(slice(4, 4), 10)
+    assert Subset([], 10) != Subset([1], 10)
 
 
 def test_the_empty_subset_has_no_examples():

@@ -33,8 +33,8 @@ class Mapping(Transformer):
     seed : int, optional
         Seed of these generators, ``config.default_seed`` by default.
     **kwargs
-        See `Transformer`. Pass `axis_labels` if the function changes axes; sources that are added
-        have none otherwise.
+        See `Transformer`. Pass `axis_labels` of the sources whose axes the function changes or that
+        are added; added ones have none otherwise.
 
     Raises
     ------
@@ -64,9 +64,11 @@ class Mapping(Transformer):
         self.mapping_accepts = mapping_accepts
         self.random = random
         self.seed = int(config.default_seed if seed is None else seed) if random else None
+        given = kwargs.pop("axis_labels", None)
         super().__init__(data_stream, **kwargs)
-        if self.add_sources and self.axis_labels is not None:
-            self.axis_labels = {**dict.fromkeys(self.add_sources), **self.axis_labels}
+        if given is not None or self.axis_labels is not None:
+            added = dict.fromkeys(self.add_sources)
+            self.axis_labels = {**(self.axis_labels or {}), **added, **(given or {})}
 
     @staticmethod
     def _check_added(

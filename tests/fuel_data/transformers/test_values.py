@@ -1,0 +1,124 @@
+import numpy
+import pytest
+
+from fuel_data.config_parser import config
+from fuel_data.datasets import IndexableDataset
+from fuel_data.schemes import SequentialExampleScheme, SequentialScheme
+from fuel_data.streams import DataStream
+from fuel_data.transformers import Cast, Flatten, ForceFloatX, ScaleAndShift
+
+LABELS = {"image": ("batch", "height", "width"), "rows": ("batch", "time"), "n": ("batch",)}
+
+
+@pytest.fixture
+def dataset():
+    rows = numpy.empty(3, dtype=object)
+    for number in range(3):
+        rows[number] = numpy.full((number + 1, 2), number, dtype="float64")
+    data = {
+        "image": numpy.arange(12, dtype="uint8").reshape(3, 2, 2),
+        "rows": rows,
+        "n": numpy.arange(3, dtype="float64"),
+    }
+    return IndexableDataset(data, axis_labels=LABELS)
+
+
+@pytest.fixture
+def batches(dataset):
+    return DataStream(dataset, iteration_scheme=SequentialScheme(3, 3))
+
+
+@pytest.fixture
+def examples(dataset):
+    return DataStream(dataset, iteration_scheme=SequentialExampleScheme(3))
+
+
+def first(stream):
+    return next(stream.get_epoch_iterator(as_dict=True))
+
+
+def test_flatten_makes_one_axis_of_all_but_the_batch(batches):
+    stream = Flatten(batches, which_sources=("image",))
+    assert first(stream)["image"].tolist() == numpy.arange(12).reshape(3, 4).tolist()
+    assert stream.axis_labels == {**LABELS, "image": ("batch", "feature")}
+    assert batches.axis_labels == LABELS
+
+
+def test_flatten_of_an_example_makes_one_axis(examples):
+    stream = Flatten(examples, which_sources=("image", "n"))
+    assert first(stream)["image"].tolist() == [0, 1, 2, 3]
+    assert first(stream)["n"].tolist() == [0]
+    assert stream.axis_labels["image"] == ("feature",)
+
+
+def test_flatten_goes_into_ragged_sources_and_lists(batches):
+    rows = first(Flatten(batches))["rows"]
+    assert [row.shape for row in rows] == [(2,), (4,), (6,)]
+    flatten = Flatten(batches)
+    assert flatten.transform_source_batch([[[1, 2]], [[3, 4]]], "x").tolist() == [[1, 2], [3, 4]]
+
+
+def test_flatten_gives_scalars_one_feature_and_empty_axes_none(batches):
+    assert first(Flatten(batches))["n"].tolist() == [[0], [1], [2]]
+    assert Flatten(batches).transform_source_batch(numpy.zeros((2, 0, 3)), "x").shape == (2, 0)
+
+
+def test_flatten_takes_labels_that_are_given(batches):
+    assert Flatten(batches, axis_labels={"image": ("a",)}).axis_labels == {"image": ("a",)}
+
+
+def test_scale_and_shift_is_linear(batches, examples):
+    batch = first(ScaleAndShift(batches, 2, 1))
+    assert batch["image"].tolist() == (2 * numpy.arange(12) + 1).reshape(3, 2, 2).tolist()
+    assert [row.max() for row in batch["rows"]] == [1, 3, 5]
+    assert first(ScaleAndShift(examples, 2, 1, which_sources=("n",)))["n"] == 1
+
+
+@pytest.mark.parametrize("scale", [0.5, numpy.float64(0.5), numpy.array(0.5)])
+def test_a_number_as_scale_does_not_widen_float32(batches, scale):
+    scaled = ScaleAndShift(batches, scale, 0).transform_any_source(numpy.ones(2, "float32"), "x")
+    assert scaled.dtype == numpy.float32
+
+
+def test_whole_numbers_scaled_by_a_fraction_are_float64(batches):
+    assert first(ScaleAndShift(batches, 1 / 255, 0))["image"].dtype == numpy.float64
+
+
+def test_an_array_as_scale_is_broadcast(batches):
+    scaled = first(ScaleAndShift(batches, numpy.array([1, 10]), 0, which_sources=("image",)))
+    assert scaled["image"][0].tolist() == [[0, 10], [2, 30]]
+
+
+def test_cast_changes_the_dtype(batches):
+    batch = first(Cast(batches, "int16"))
+    assert (batch["image"].dtype, batch["n"].dtype) == ("int16", "int16")
+    assert {row.dtype for row in batch["rows"]} == {numpy.dtype("int16")}
+    assert Cast(batches, "int16").transform_any_source([1.5, 2], "x").tolist() == [1, 2]
+
+
+def test_cast_to_float_x_is_what_the_settings_say_when_it_is_made(batches):
+    config.floatX = "float16"
+    try:
+        stream = Cast(batches, "floatX")
+    finally:
+        del config.floatX
+    assert first(stream)["image"].dtype == numpy.float16
+    assert first(Cast(batches, "floatX"))["image"].dtype == numpy.float32
+
+
+def test_force_float_x_casts_floating_point_numbers_only(batches):
+    batch = first(ForceFloatX(batches))
+    assert (batch["image"].dtype, batch["n"].dtype) == ("uint8", "float32")
+    assert {row.dtype for row in batch["rows"]} == {numpy.dtype("float32")}
+
+
+def test_force_float_x_leaves_what_is_no_array(batches):
+    values = [1.5, 2.5]
+    assert ForceFloatX(batches).transform_any_source(values, "x") is values
+    assert ForceFloatX(batches).transform_any_source(numpy.float64(1), "x").dtype == "float32"
+
+
+def test_values_do_not_change_in_place(batches, dataset):
+    before = dataset.n.copy()
+    first(ScaleAndShift(Cast(batches, "float64"), 3, 1))
+    numpy.testing.assert_array_equal(dataset.n, before)

@@ -63,7 +63,7 @@ def test_rename_refuses_two_sources_of_one_name():
 
 
 def test_rename_of_a_source_that_is_not_there_is_refused_ignored_or_logged(caplog):
-    with pytest.raises(KeyError, match="`names` has 'w', which the streamow does not have"):
+    with pytest.raises(KeyError, match="`names` has 'w', which the stream below does not"):
         Rename(stream(), {"w": "v"})
     assert Rename(stream(), {"w": "v"}, on_non_existent="ignore").sources == ("x", "y", "z")
     assert not caplog.records

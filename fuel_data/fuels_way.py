@@ -32,6 +32,7 @@ _NEVER_STATE = (
     "metadata",
     "epochs_begun",
     "data_state",
+    "is_open",
     "child_epoch_iterator",
     "_stage",
     "_sources",

@@ -41,12 +41,16 @@ _NO_ARGUMENTS = (
     "data_streams",
     "dataset",
     "data_state",
+    "is_open",
     "epochs_begun",
     "axis_labels",
     "metadata",
     "child_epoch_iterator",
     "_checked_sources",
 )
+
+# The state of a data set that takes no requests, once it has been read to its end and closed.
+_ENDED = object()
 
 
 def __getattr__(name: str) -> Any:
@@ -437,6 +441,9 @@ class AbstractDataStream(ABC):
 class DataStream(AbstractDataStream):
     """A stream over a data set.
 
+    The data set is opened when it is first read. One that takes requests stays open until the
+    stream is closed; one that takes none is opened for each epoch and closed at its end.
+
     Parameters
     ----------
     dataset : Dataset
@@ -467,6 +474,7 @@ class DataStream(AbstractDataStream):
             axis_labels = getattr(dataset, "axis_labels", None)
             self.axis_labels = without_batch(axis_labels) if self.produces_examples else axis_labels
         self.data_state: Any = None
+        self.is_open = False
 
     @classmethod
     def default_stream(cls, dataset: Dataset, **kwargs: Any) -> AbstractDataStream:
@@ -521,15 +529,21 @@ class DataStream(AbstractDataStream):
         stage = self.__dict__.get("_stage")
         if stage is not None:
             return self.read(stage, request)
-        if self.data_state is None:
-            self.data_state = self.dataset.open()
+        self._open()
         return self.dataset.get_data(self.data_state, request)
 
     def close(self) -> None:
         """Let go of what is open."""
-        if self.data_state is not None:
+        if self.is_open:
             self.dataset.close(self.data_state)
             self.data_state = None
+            self.is_open = False
+
+    def _open(self) -> None:
+        # Not told by the state: that of many data sets is None.
+        if not self.is_open:
+            self.data_state = self.dataset.open()
+            self.is_open = True
 
     def start(self, stage: Stage) -> None:
         """Open the data set; see `AbstractDataStream.start`."""
@@ -537,9 +551,7 @@ class DataStream(AbstractDataStream):
         if stage.requests is None:
             stage.state = self._open_epoch(stage.epoch)
         else:
-            if self.data_state is None:
-                self.data_state = self.dataset.open()
-            stage.state = self.data_state
+            self._open()
 
     def _open_epoch(self, epoch: int) -> Any:
         state = self.dataset.open()
@@ -550,18 +562,29 @@ class DataStream(AbstractDataStream):
 
     def finish(self, stage: Stage) -> None:
         """Close the state of a data set that takes no requests."""
-        if stage.requests is None:
+        if stage.requests is None and stage.state is not _ENDED:
             self.dataset.close(stage.state)
+            stage.state = _ENDED
 
     def read(self, stage: Stage, request: Request | None) -> tuple:
         """Read one item; see `AbstractDataStream.read`."""
-        return self.dataset.get_data(stage.state, request)
+        if stage.requests is not None:
+            # Of the stream, not of its copy in Fuel's way; it may have been closed meanwhile.
+            stage.stream._open()
+            return self.dataset.get_data(stage.stream.data_state, request)
+        if stage.state is _ENDED:
+            raise StopIteration
+        try:
+            return self.dataset.get_data(stage.state)
+        except StopIteration:
+            self.finish(stage)
+            raise
 
     def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
         """Put a stage at a position; a data set without requests is read again from the front."""
         super().set_position(stage, position)
         if stage.requests is None:
-            self.dataset.close(stage.state)
+            self.finish(stage)
             stage.state = self._open_epoch(stage.epoch)
             self.dataset.skip(stage.state, position["index"])
 
@@ -570,7 +593,7 @@ class DataStream(AbstractDataStream):
         return {**super().identity(), "dataset": describe(self.dataset)}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "data_state": None}
+        return {**self.__dict__, "data_state": None, "is_open": False}
 
     def __repr__(self) -> str:
         scheme = "" if self.iteration_scheme is None else f", {self.iteration_scheme!r}"

@@ -136,6 +136,52 @@ def test_a_data_set_with_requests_is_opened_once_when_first_read_and_closed_by_t
     assert dataset.log == ["open", "close"]
 
 
+class Counted(Handle):
+    """A data set whose state is None, as that of an HDF5 file is."""
+
+    def open(self):
+        self.log.append("open")
+
+    def get_data(self, state=None, request=None):
+        return IndexableDataset.get_data(self, None, request)
+
+
+def test_a_data_set_without_state_is_opened_and_closed_once_too():
+    dataset = Counted()
+    with DataStream(dataset, iteration_scheme=SequentialScheme(4, 2)) as stream:
+        list(stream), list(stream), stream.get_data([1])
+    assert dataset.log == ["open", "close"]
+
+
+class Lines(IterableDataset):
+    """A data set that takes no requests, with something to open in each epoch."""
+
+    def __init__(self):
+        super().__init__([1, 2])
+        self.log = []
+
+    def open(self):
+        self.log.append("open")
+        return super().open()
+
+    def close(self, state):
+        self.log.append("close")
+
+
+def test_a_data_set_without_requests_is_closed_at_the_end_of_each_epoch_and_when_left():
+    dataset = Lines()
+    stream = DataStream(dataset)
+    iterator = stream.get_epoch_iterator()
+    assert [*iterator, *iterator] == [(1,), (2,)]
+    iterator.close()
+    assert dataset.log == ["open", "close"]
+    left = stream.get_epoch_iterator()
+    next(left)
+    left.close()
+    assert dataset.log == ["open", "close"] * 2
+    assert list(left) == [(2,)]
+
+
 def test_closing_a_transformer_closes_what_is_below():
     dataset = Handle()
     stream = Mapping(DataStream(dataset, iteration_scheme=SequentialScheme(4, 2)), tuple)
@@ -144,6 +190,15 @@ def test_closing_a_transformer_closes_what_is_below():
     stream.reset()
     assert dataset.log == ["open", "close"]
     assert len(list(stream)) == 2
+
+
+def test_an_iterator_can_be_read_on_after_its_stream_was_closed():
+    dataset = Handle()
+    stream = DataStream(dataset, iteration_scheme=SequentialScheme(4, 2))
+    iterator = stream.get_epoch_iterator()
+    stream.close()
+    assert [x.tolist() for (x,) in iterator] == [[0, 1], [2, 3]]
+    assert dataset.log == ["open", "close", "open"]
 
 
 def test_unpickling_opens_nothing_before_it_is_read():

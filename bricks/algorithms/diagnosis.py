@@ -58,7 +58,7 @@ def find_non_finite(
     for name, array in arrays.items():
         if not _is_finite(array):
             return f"Source {name!r} of the batch is not finite: {_figures(array)}."
-    with _present_values(roots, state or {}):
+    with _given_values(state or {}):
         shared = list(shared_inputs(roots))
         for variable in shared:
             if not _is_finite(variable.get_value(borrow=True)):
@@ -77,12 +77,9 @@ def _arrays(roots: Sequence[AnyVariable], batch: Batch) -> dict[str, Any]:
 
 
 @contextmanager
-def _present_values(
-    roots: Sequence[AnyVariable], state: Mapping[AnyVariable, Any]
-) -> Iterator[None]:
-    """Use some values for a while; evaluating must not advance random keys for good."""
-    changing = [v for v in shared_inputs(roots) if getattr(v, "default_update", None) is not None]
-    saved = {variable: variable.get_value() for variable in dict.fromkeys([*changing, *state])}
+def _given_values(state: Mapping[AnyVariable, Any]) -> Iterator[None]:
+    """Use some values for a while."""
+    saved = {variable: variable.get_value() for variable in state}
     try:
         for variable, value in state.items():
             variable.set_value(numpy.asarray(value, dtype=variable.dtype))
@@ -93,15 +90,10 @@ def _present_values(
 
 
 def _evaluate(variables: Sequence[AnyVariable], arrays: Mapping[str, Any]) -> list[Any]:
-    keys = [v for v in shared_inputs(variables) if getattr(v, "default_update", None) is not None]
-    before = {key: key.get_value() for key in keys}
+    """Compute some values, all with the same random numbers: no key is advanced."""
     inputs = explicit_inputs(variables)
-    values = xla.function(inputs, list(variables), name="diagnosis")(
-        *[arrays[variable.name] for variable in inputs]
-    )
-    for key, value in before.items():
-        key.set_value(value)
-    return values
+    function = xla.function(inputs, list(variables), name="diagnosis", no_default_updates=True)
+    return function(*[arrays[variable.name] for variable in inputs])
 
 
 def _about_shared(variable: AnyVariable) -> str:

@@ -15,10 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import aesara
 import numpy
 from aesara import tensor
-from aesara.compile.mode import Mode
 
 from bricks import xla
 from bricks.algorithms.batches import Batch
@@ -341,13 +339,14 @@ class _GiveShape:
             return
         inputs = explicit_inputs([self.variable])
         # In Python: only shapes are computed, and no random key may be advanced.
-        shape = aesara.function(
+        function = xla.function(
             inputs,
             self.variable.shape,
-            mode=Mode(linker="py", optimizer="fast_compile"),
-            no_default_updates=True,
             on_unused_input="ignore",
-        )(*[batch[variable.name] for variable in inputs])
+            backend="py",
+            no_default_updates=True,
+        )
+        shape = function(*[batch[variable.name] for variable in inputs])
         target.set_value(numpy.full(shape, self.fill, dtype=target.dtype))
 
 

@@ -321,6 +321,19 @@ def test_random_keys_are_state():
     assert list(state) == ["algorithm/random/noise.0", "algorithm/updates/total"]
 
 
+def test_what_default_updates_change_and_read_is_state():
+    count, step, total = shared(0, "count"), shared(1, "step"), shared(0, "total")
+    count.default_update = count + step
+
+    state = UpdatesAlgorithm([(total, total + count)]).get_state_variables()
+
+    assert list(state) == [
+        "algorithm/updates/total",
+        "algorithm/shared/count",
+        "algorithm/shared/step",
+    ]
+
+
 def test_variables_of_one_name_have_unique_names_in_the_state():
     first, second = shared(0, "count"), shared(0, "count")
 

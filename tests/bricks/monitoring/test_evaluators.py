@@ -469,6 +469,22 @@ def test_values_along_with_training_are_those_before_the_step(x):
     assert values["norm"] == pytest.approx(norms[-1], rel=1e-6)
 
 
+def test_a_cost_that_is_not_finite_is_seen_where_the_step_is_held(x):
+    weight = xla.shared(numpy.float32(1), name="W")
+    cost = named((tensor.log(x) * weight).mean(), "cost")
+    buffer = AggregationBuffer([cost])
+    buffer.initialize_aggregators()
+    algorithm = GradientDescent(cost=cost, parameters=[weight])
+    algorithm.add_updates(buffer.accumulation_updates)
+    algorithm.hold_on_non_finite()
+    algorithm.initialize()
+
+    algorithm.process_batch({"x": -numpy.ones((2, 2), "float32")})
+
+    assert weight.get_value() == 1
+    assert numpy.isnan(buffer.get_aggregated_values()["cost"])
+
+
 def test_what_depends_on_no_data_is_read_after_the_step_unless_taken_along(x):
     weight = xla.shared(numpy.float32(1), name="W")
     buffer = AggregationBuffer([named(weight * 1, "copy")])
@@ -563,9 +579,9 @@ def test_monitoring_compiles_the_training_function_once(x):
 
 def test_monitoring_does_not_change_the_random_numbers_of_training(x):
     def trained(monitored):
-        noise = xla.RandomStream(seed=1, name="noise").normal((3,))
-        total = xla.shared(numpy.zeros(3, "float32"), name="total")
         z = tensor.fmatrix("x")
+        noise = xla.RandomStream(seed=1, name="noise").normal(z.shape[1:])
+        total = xla.shared(numpy.zeros(3, "float32"), name="total")
         columns = named(z.mean(axis=0) * noise, "columns")
         algorithm = UpdatesAlgorithm([(total, total + columns)])
         if monitored:

@@ -181,7 +181,7 @@ class RandomStream:
         dtype = _float_dtype(dtype)
         low, high = _constant(low, dtype), _constant(high, dtype)
         size = _size_or_shape(size, low, high)
-        unit = self._draw(distributions.uniform, 0.0, 1.0, size=size, dtype=dtype)
+        unit = self._draw(distributions.UniformRV(dtype=dtype), 0.0, 1.0, size=size, dtype=dtype)
         return unit if (low, high) == (0.0, 1.0) else unit * (high - low) + low
 
     def normal(
@@ -204,7 +204,7 @@ class RandomStream:
         dtype = _float_dtype(dtype)
         avg, std = _constant(avg, dtype), _constant(std, dtype)
         size = _size_or_shape(size, avg, std)
-        unit = self._draw(distributions.normal, 0.0, 1.0, size=size, dtype=dtype)
+        unit = self._draw(distributions.NormalRV(dtype=dtype), 0.0, 1.0, size=size, dtype=dtype)
         return unit if (avg, std) == (0.0, 1.0) else unit * std + avg
 
     def bernoulli(self, size: Any = None, p: Any = 0.5, dtype: str = "int64") -> Variable:

@@ -239,9 +239,7 @@ def test_wide_dtypes_are_kept_and_the_users_setting_of_jax_is_untouched():
     x, i = tensor.dvector("x"), tensor.lvector("i")
     before = jax.config.jax_enable_x64
 
-    floats, integers = xla.function([x, i], [x + 1e-12, i + 1])(
-        numpy.ones(1), numpy.array([2**40])
-    )
+    floats, integers = xla.function([x, i], [x + 1e-12, i + 1])(numpy.ones(1), numpy.array([2**40]))
 
     assert floats.dtype == "float64"
     assert floats[0] != 1

@@ -9,7 +9,7 @@ from aesara.tensor.var import TensorVariable as Variable
 from bricks.aesara_expressions import as_float
 from bricks.base import Brick, application
 from bricks.checks import check_ndim, check_same_shape
-from bricks.targets import classes, cross_entropy, score_of_class
+from bricks.targets import classes, cross_entropy, is_softmax, score_of_class
 
 __all__ = [
     "AbsoluteError",
@@ -158,7 +158,11 @@ class CategoricalCrossEntropy(Cost):
             A scalar; NaN if there is a class that is not one of them.
         """
         check_ndim(application.path, 2, y_hat=y_hat)
-        return cross_entropy(application.path, y, tensor.log(as_float(y_hat))).mean()
+        y_hat = as_float(y_hat)
+        # Of a softmax no logarithm is infinite; and the gradient of what guards against that would
+        # keep the compiler from simplifying it.
+        finite = is_softmax(y_hat)
+        return cross_entropy(application.path, y, tensor.log(y_hat), all_finite=finite).mean()
 
 
 class MisclassificationRate(Cost):

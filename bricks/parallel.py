@@ -357,7 +357,9 @@ def _by_name(
 ) -> dict[str, Any]:
     """Inputs by name, each given once, by position or by name."""
     given = dict(zip(names, args, strict=False))
-    unknown = sorted(set(kwargs) - set(names)) + [repr(extra) for extra in args[len(names) :]]
+    unknown = sorted(set(kwargs) - set(names))
+    if len(args) > len(names):
+        unknown.append(f"number {len(names) + 1} of {len(args)}")
     twice = sorted(set(given) & set(kwargs))
     missing = [name for name in names if name not in given and name not in kwargs]
     problems = {"missing": missing, "unknown": unknown, "given twice": twice}

@@ -336,7 +336,7 @@ class Softmax(Brick):
     """The softmax over the last axis, its logarithm and the cross-entropy, all without overflow."""
 
     @application(inputs=["input_"], outputs=["output"])
-    def apply(self, input_: Variable) -> Variable:
+    def apply(self, input_: Variable) -> Any:
         """Probabilities of the classes.
 
         Parameters
@@ -354,7 +354,7 @@ class Softmax(Brick):
         return special.Softmax(axis=-1)(as_float(input_))
 
     @application(inputs=["input_"], outputs=["output"])
-    def log_probabilities(self, input_: Variable) -> Variable:
+    def log_probabilities(self, input_: Variable) -> Any:
         """Logarithms of the probabilities of the classes, finite where these would be 0.
 
         Parameters

@@ -9,13 +9,16 @@ from typing import Any
 
 from aesara import tensor
 from aesara.ifelse import ifelse
+from aesara.tensor.special import Softmax
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
 from bricks.checks import check_ndim, describe
 
 
-def cross_entropy(application: str, y: Any, log_probabilities: Variable) -> Variable:
+def cross_entropy(
+    application: str, y: Any, log_probabilities: Variable, *, all_finite: bool = False
+) -> Variable:
     """Cross-entropy of each example: how unlikely the targets are, in nats.
 
     Parameters
@@ -26,6 +29,9 @@ def cross_entropy(application: str, y: Any, log_probabilities: Variable) -> Vari
         Integers from 0: the classes. Or weights of the classes: a distribution.
     log_probabilities : Variable of shape (..., batch, class)
         The logarithms of the probabilities of the classes.
+    all_finite : bool
+        Whether no logarithm is infinite. Otherwise a class of weight 0 does not count, whatever
+        its probability is.
 
     Returns
     -------
@@ -38,18 +44,17 @@ def cross_entropy(application: str, y: Any, log_probabilities: Variable) -> Vari
         If the shapes do not fit.
     """
     check_targets(application, y, log_probabilities)
-    if _are_numbers(y, log_probabilities):
-        numbers = _numbers(y, log_probabilities)
-        costs = -_of_class(log_probabilities, numbers, fill=0)
-        return tensor.switch(_is_class(numbers, log_probabilities), costs, float("nan"))
-    dtype = log_probabilities.dtype
-    if _may_be_numbers(y):
-        is_column = tensor.eq(y.shape[-1], 1)
-        y = ifelse(is_column, _one_hot(y[..., 0], log_probabilities), as_float(y, dtype))
-    weights = as_float(y, dtype)
-    # A class of weight 0 does not count, also if its probability is 0.
-    costs = tensor.switch(tensor.eq(weights, 0), 0, weights * log_probabilities)
-    return -costs.sum(axis=-1)
+    are_numbers = _are_numbers(y, log_probabilities)
+    weights = _weights(y, log_probabilities)
+    costs = weights * log_probabilities
+    if not all_finite:
+        costs = tensor.switch(tensor.eq(weights, 0), 0, costs)
+    costs = -costs.sum(axis=-1)
+    if not are_numbers:
+        return costs
+    is_class = _is_class(_numbers(y, log_probabilities), log_probabilities)
+    # Added, so that it stays out of the gradient, where it would hide what can be simplified.
+    return costs + tensor.switch(is_class, 0, float("nan"))
 
 
 def classes(application: str, y: Variable, scores: Variable) -> Variable:
@@ -99,6 +104,25 @@ def score_of_class(scores: Variable, numbers: Variable) -> Variable:
         Minus infinity where the class is not one of them.
     """
     return tensor.max(tensor.switch(_is_number(numbers, scores), scores, -float("inf")), axis=-1)
+
+
+def is_softmax(variable: Variable) -> bool:
+    """Tell whether a variable is the output of a softmax, or a copy of it.
+
+    Parameters
+    ----------
+    variable : Variable
+        Any.
+
+    Returns
+    -------
+    bool
+    """
+    node = variable.owner
+    # Applications copy their inputs and outputs.
+    while node is not None and node.op == tensor.tensor_copy:
+        node = node.inputs[0].owner
+    return node is not None and isinstance(node.op, Softmax)
 
 
 def check_targets(application: str, y: Variable, scores: Variable) -> None:
@@ -163,11 +187,17 @@ def _is_class(numbers: Variable, scores: Variable) -> Variable:
     return tensor.and_(tensor.ge(numbers, 0), tensor.lt(numbers, scores.shape[-1]))
 
 
-def _of_class(scores: Variable, numbers: Variable, fill: float) -> Variable:
-    # A comparison and a sum, which a compiler fuses with what is around, gradient included;
-    # an index would become a scatter there.
-    return tensor.switch(_is_number(numbers, scores), scores, fill).sum(axis=-1)
+def _weights(y: Variable, scores: Variable) -> Any:
+    """Weights of the classes, also of targets that are numbers."""
+    if _are_numbers(y, scores):
+        return _one_hot(_numbers(y, scores), scores)
+    weights = as_float(y, scores.dtype)
+    if not _may_be_numbers(y):
+        return weights
+    return ifelse(tensor.eq(y.shape[-1], 1), _one_hot(y[..., 0], scores), weights)
 
 
 def _one_hot(numbers: Variable, scores: Variable) -> Variable:
+    # Compared, not indexed: a compiler fuses this with what is around it, gradient included,
+    # where an index would become a scatter.
     return as_float(_is_number(numbers, scores), scores.dtype)

@@ -27,7 +27,7 @@ from fuel_data.datasets.base import Dataset, Request
 from fuel_data.identity import describe, describe_arguments
 from fuel_data.iterator import FORMAT, DataIterator, IteratorStage, Stage, check_state
 from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
-from fuel_data.schemes import IterationScheme, open_requests, scheme_rngs
+from fuel_data.requests import IterationScheme, open_requests, scheme_rngs
 from fuel_data.utils.digests import digest
 
 if TYPE_CHECKING:

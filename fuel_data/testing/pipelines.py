@@ -22,7 +22,7 @@ from fuel_data.schemes import (
     ShuffledScheme,
 )
 from fuel_data.streams import AbstractDataStream, DataStream
-from fuel_data.transformers.base import each_element
+from fuel_data.transformers.ragged import each_element
 
 
 class StreamCase(NamedTuple):

@@ -4,11 +4,11 @@ from fuel_data.transformers.base import (
     AgnosticSourcewiseTransformer,
     AgnosticTransformer,
     ExpectsAxisLabels,
-    LeftoverTransformer,
     SourcewiseTransformer,
     Transformer,
 )
 from fuel_data.transformers.batches import Batch, Cache, Padding, Unpack
+from fuel_data.transformers.leftovers import LeftoverTransformer
 from fuel_data.transformers.mapping import Filter, Mapping, SortMapping
 from fuel_data.transformers.sources import FilterSources, Merge, Rename
 from fuel_data.transformers.values import Cast, Flatten, ForceFloatX, ScaleAndShift

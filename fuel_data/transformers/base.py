@@ -65,8 +65,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy
-
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import AxisLabelsMismatchError
 from fuel_data.iterator import Stage
@@ -501,98 +499,6 @@ class ExpectsAxisLabels:
             )
 
 
-class Leftover:
-    """A batch of which a part was given, and where it was read.
-
-    Parameters
-    ----------
-    batch : tuple
-        One item for each source, all of one length.
-    size : int
-        How many examples it has.
-    before : dict
-        Position of the stage below before the batch was read.
-    """
-
-    __slots__ = ("batch", "before", "offset", "size")
-
-    def __init__(self, batch: tuple, size: int, before: dict[str, Any]) -> None:
-        self.batch = batch
-        self.size = size
-        self.before = before
-        self.offset = 0
-
-
-class LeftoverTransformer(Transformer):
-    """Base of transformers that give the batches of the stream below in parts.
-
-    A subclass reads with `leftover`, moves its `offset` on and calls `drop_if_empty`. The position
-    is that of the stream below before the batch, and the offset.
-    """
-
-    def leftover(self, stage: Stage) -> Leftover:
-        """Give the batch that is being given, reading it if need be.
-
-        Parameters
-        ----------
-        stage : Stage
-            The stage of this transformer.
-
-        Returns
-        -------
-        Leftover
-
-        Raises
-        ------
-        StopIteration
-            If there is no further batch.
-        ValueError
-            If the sources of a batch have different lengths.
-        """
-        while stage.state is None:
-            before = stage.child.get_position()
-            batch = next(stage.child)
-            sizes = {len(item) for item in batch}
-            if len(sizes) != 1:
-                named = dict(zip(self.data_stream.sources, map(len, batch), strict=True))
-                raise ValueError(
-                    f"{type(self).__name__}: all sources of a batch must have the same number of "
-                    f"examples; got {named}."
-                )
-            size = sizes.pop()
-            stage.state = Leftover(batch, size, before) if size else None
-        return stage.state
-
-    def drop_if_empty(self, stage: Stage) -> None:
-        """Forget the batch once all of it was given.
-
-        Parameters
-        ----------
-        stage : Stage
-            The stage of this transformer.
-        """
-        if stage.state.offset == stage.state.size:
-            stage.state = None
-
-    def get_position(self, stage: Stage) -> dict[str, Any]:
-        """Give the position; see `AbstractDataStream.get_position`."""
-        if stage.state is None:
-            return super().get_position(stage)
-        position: dict[str, Any] = {"index": stage.index}
-        if stage.requests is not None:
-            position["requests"] = stage.requests.get_position()
-        position["child"] = stage.state.before
-        position["offset"] = stage.state.offset
-        return position
-
-    def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
-        """Read the batch again; see `AbstractDataStream.set_position`."""
-        super().set_position(stage, position)
-        stage.state = None
-        if "offset" in position:
-            self.leftover(stage).offset = position["offset"]
-
-
 def check_sources(who: str, argument: str, asked: Iterable[str], known: Iterable[str]) -> None:
     """Check that all sources that are asked for are there.
 
@@ -624,42 +530,3 @@ def check_sources(who: str, argument: str, asked: Iterable[str], known: Iterable
                 f"{who}: `{argument}` names {source!r}, which the stream below does not have."
                 f"{nearest_name(source, known)}"
             )
-
-
-def each_element(function: Callable[[Any], Any], data: Any) -> Any:
-    """Apply a function to an array, or to each element of a ragged one.
-
-    Parameters
-    ----------
-    function : function from array to array
-        What is applied.
-    data : array, object array of arrays, or list of arrays
-        A ragged source is an object array, or a list, with one array for each example.
-
-    Returns
-    -------
-    array, object array of arrays, or list of arrays
-    """
-    if isinstance(data, list) and len({numpy.shape(element) for element in data}) > 1:
-        return [function(numpy.asarray(element)) for element in data]
-    if not isinstance(data, numpy.ndarray) or data.dtype != object:
-        return function(numpy.asarray(data))
-    return ragged([function(numpy.asarray(element)) for element in data])
-
-
-def ragged(elements: Sequence[Any]) -> numpy.ndarray:
-    """Make an object array of examples that have different shapes.
-
-    Parameters
-    ----------
-    elements : sequence of array
-        The examples.
-
-    Returns
-    -------
-    object array of shape (batch,)
-    """
-    array = numpy.empty(len(elements), dtype=object)
-    for number, element in enumerate(elements):
-        array[number] = element
-    return array

@@ -12,12 +12,9 @@ from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.schemes import BatchScheme, ConstantScheme, IndexScheme, IterationScheme
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import (
-    LeftoverTransformer,
-    Transformer,
-    check_sources,
-    ragged,
-)
+from fuel_data.transformers.base import Transformer, check_sources
+from fuel_data.transformers.leftovers import LeftoverTransformer
+from fuel_data.transformers.ragged import ragged
 
 
 class Batch(Transformer):

@@ -8,11 +8,8 @@ import numpy
 from fuel_data.axes import BATCH, FEATURE
 from fuel_data.config_parser import config
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import (
-    AgnosticSourcewiseTransformer,
-    SourcewiseTransformer,
-    each_element,
-)
+from fuel_data.transformers.base import AgnosticSourcewiseTransformer, SourcewiseTransformer
+from fuel_data.transformers.ragged import each_element
 
 
 class Flatten(SourcewiseTransformer):

@@ -2,6 +2,7 @@ import numpy
 import pytest
 
 from fuel_data.config_parser import config
+from fuel_data.requests import open_requests
 from fuel_data.schemes import (
     ConcatenatedScheme,
     ConstantScheme,
@@ -12,7 +13,6 @@ from fuel_data.schemes import (
     ShuffledExampleScheme,
     ShuffledScheme,
     cross_validation,
-    open_requests,
 )
 
 

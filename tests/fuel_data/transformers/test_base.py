@@ -12,13 +12,11 @@ from fuel_data.transformers import (
     AgnosticTransformer,
     Cast,
     ExpectsAxisLabels,
-    LeftoverTransformer,
     ScaleAndShift,
     SourcewiseTransformer,
     Transformer,
     Unpack,
 )
-from fuel_data.transformers.base import each_element, ragged
 
 
 @pytest.fixture
@@ -153,27 +151,6 @@ def test_axes_that_are_expected_are_checked_once(batches, caplog):
     assert stream.digest() == Expecting(batches).digest()
 
 
-class Halves(LeftoverTransformer):
-    """Gives each batch in parts of at most two."""
-
-    def read(self, stage, request):
-        leftover = self.leftover(stage)
-        part = slice(leftover.offset, leftover.offset + 2)
-        leftover.offset = min(leftover.offset + 2, leftover.size)
-        data = tuple(source[part] for source in leftover.batch)
-        self.drop_if_empty(stage)
-        return data
-
-
-def test_a_leftover_is_saved_as_a_place_to_read_from(dataset):
-    stream = Halves(DataStream(dataset, iteration_scheme=SequentialScheme(4, 3)))
-    iterator = stream.get_epoch_iterator()
-    assert next(iterator)[0].tolist() == [0, 1]
-    position = iterator.get_state()["position"]
-    assert position == {"index": 1, "child": {"index": 0, "requests": 0}, "offset": 2}
-    assert [x.tolist() for x, _ in iterator] == [[2], [3]]
-
-
 def test_held_data_are_copied_into_the_state(batches):
     class Counts(Transformer):
         def start(self, stage):
@@ -189,11 +166,3 @@ def test_held_data_are_copied_into_the_state(batches):
     state = iterator.get_state()
     next(iterator)
     assert state["position"]["held"] == {"sizes": [2]}
-
-
-def test_each_element_goes_into_ragged_sources():
-    data = ragged([numpy.ones(2), numpy.ones(3)])
-    doubled = each_element(lambda array: 2 * array, data)
-    assert [row.tolist() for row in doubled] == [[2, 2], [2, 2, 2]]
-    assert each_element(len, [1, 2]) == 2
-    assert each_element(len, [numpy.ones(2), numpy.ones(1)]) == [2, 1]

@@ -17,5 +17,9 @@ class RecipeError(ValueError):
     """A recipe that names no stream: a wrong file, function or argument."""
 
 
+class AddressError(ValueError):
+    """An address that cannot be used, or not safely."""
+
+
 class ConnectionLost(Exception):
     """The other side is gone. The client takes care of it; it never reaches a user."""

@@ -170,7 +170,7 @@ def _array_bytes(array: numpy.ndarray) -> memoryview | bytes:
     if array.nbytes == 0:
         return b""
     # A view as bytes, since the buffer protocol does not export dates.
-    return memoryview(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))
+    return numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8).data
 
 
 def _dtype_to_plain(dtype: numpy.dtype) -> Any:
@@ -195,20 +195,20 @@ def _build(node: Any, buffers: Iterator[memoryview], depth: int) -> Any:
         raise WireError(f"unpack: values nest more than {_MAX_DEPTH} deep.")
     kind, *rest = node
     if kind == "array":
-        return _build_array(*rest, _next_buffer(buffers))
+        return _build_array(_next_buffer(buffers), *rest)
     if kind in ("list", "tuple"):
         items = [_build(item, buffers, depth - 1) for item in rest]
         return items if kind == "list" else tuple(items)
     if kind == "dict":
-        return _build_dict(*rest[:1], [_build(item, buffers, depth - 1) for item in rest[1:]])
+        return _build_dict(rest[0], [_build(item, buffers, depth - 1) for item in rest[1:]])
     if kind == "scalar":
-        return _build_array(*rest, [], "C", _next_buffer(buffers))[()]
+        return _build_array(_next_buffer(buffers), rest[0], [], "C")[()]
     if kind == "objects":
         return _fill(rest[0], [_build(item, buffers, depth - 1) for item in rest[1:]])
     if kind == "ragged":
-        return _build_ragged(*rest, _next_buffer(buffers))
+        return _build_ragged(_next_buffer(buffers), *rest)
     if kind == "bytes":
-        return _build_bytes(*rest, _next_buffer(buffers))
+        return _build_bytes(_next_buffer(buffers), *rest)
     raise WireError(f"unpack: unknown kind of value {kind!r}.")
 
 
@@ -224,28 +224,29 @@ def _build_dict(keys: list[str], items: list[Any]) -> dict[str, Any]:
     return dict(zip(keys, items, strict=True))
 
 
-def _build_bytes(size: int, buffer: memoryview) -> bytes:
+def _build_bytes(buffer: memoryview, size: int) -> bytes:
     _check_size("bytes", size, buffer)
     return bytes(buffer)
 
 
-def _build_array(descr: Any, shape: list[int], order: str, buffer: memoryview) -> numpy.ndarray:
+def _build_array(buffer: memoryview, descr: Any, shape: list[int], order: Any) -> numpy.ndarray:
     dtype = _plain_to_dtype(descr)
     if order not in ("C", "F"):
         raise WireError(f"unpack: the order of an array must be C or F, got {order!r}.")
     _check_size("an array", _num_items(shape) * dtype.itemsize, buffer)
-    array: numpy.ndarray = numpy.ndarray(shape, dtype, buffer=buffer, order=order)  # type: ignore
+    array: numpy.ndarray = numpy.ndarray(shape, dtype, buffer=buffer, order=order)
     # Small messages share one receive buffer, where numbers may lie at odd addresses.
     return array if array.flags.aligned else array.copy(order="A")
 
 
 def _build_ragged(
-    shape: list[int] | None, descr: Any, shapes: list[list[int]], buffer: memoryview
+    buffer: memoryview, shape: list[int] | None, descr: Any, shapes: list[list[int]]
 ) -> numpy.ndarray | list[numpy.ndarray]:
     dtype = _plain_to_dtype(descr)
     sizes = [_num_items(item) * dtype.itemsize for item in shapes]
     _check_size("ragged arrays", sum(sizes), buffer)
-    items, start = [], 0
+    items: list[numpy.ndarray] = []
+    start = 0
     for item_shape, size in zip(shapes, sizes, strict=True):
         # Items of one dtype that lie one after the other in an aligned buffer are aligned.
         items.append(numpy.ndarray(item_shape, dtype, buffer=buffer, offset=start))

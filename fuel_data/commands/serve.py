@@ -1,0 +1,132 @@
+"""``fuel-server``: serve the stream that a recipe builds."""
+
+import argparse
+import contextlib
+import json
+import logging
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fuel_data.server.errors import AddressError, RecipeError, ServerError
+from fuel_data.server.process import end_with_owner, receive_recipe
+from fuel_data.server.protocol import HEARTBEAT
+from fuel_data.server.recipe import Recipe
+from fuel_data.server.server import Server
+from fuel_data.state import is_plain
+
+_EPILOG = """
+A recipe is module:function or file.py:function; the function builds a stream and returns it.
+Without --address, the server listens in a fresh folder that only you can enter; it prints the
+address. A server at tcp://127.0.0.1:PORT asks for a token: that in FUEL_SERVER_TOKEN, or else one
+that it makes, which your own processes on this machine find by themselves.
+"""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        The arguments of the command, by default those of the process.
+
+    Returns
+    -------
+    int
+        0 after an interrupt, 2 after an error of the user's.
+    """
+    options = _parser().parse_args(args)
+    # A server with an owner speaks only when something is wrong.
+    level = logging.INFO if options.owner is None else logging.WARNING
+    logging.basicConfig(level=level, format="fuel-server: %(message)s")
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _serve(options)
+    except KeyboardInterrupt:
+        return 0
+    except (ServerError, RecipeError, AddressError) as error:
+        print(f"fuel-server: {error}", file=sys.stderr)
+        return 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fuel-server",
+        description="Serve a data stream to training processes.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("recipe", help="module:function or file.py:function")
+    parser.add_argument(
+        "--argument",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the function; the value is JSON or YAML",
+    )
+    parser.add_argument("--address", help="ipc://PATH or tcp://127.0.0.1:PORT")
+    parser.add_argument(
+        "--hwm", type=int, default=10, help="batches prepared ahead for a client (default: 10)"
+    )
+    parser.add_argument(
+        "--heartbeat",
+        type=float,
+        default=HEARTBEAT,
+        help="seconds between signs of life (default: %(default)s)",
+    )
+    parser.add_argument("--ready-file", help="written once clients can connect: the address")
+    # What a training process passes to the server that it starts.
+    parser.add_argument("--owner", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def _serve(options: argparse.Namespace) -> None:
+    with contextlib.ExitStack() as at_end:
+        if options.owner is None:
+            recipe = Recipe(options.recipe, _parse_arguments(options.argument))
+        else:
+            folder = Path(options.address.removeprefix("ipc://")).parent
+            at_end.callback(shutil.rmtree, folder, ignore_errors=True)
+            recipe = receive_recipe()
+            end_with_owner(options.owner, options.heartbeat, folder)
+        # Before the data is loaded: a busy address is known at once.
+        server = at_end.enter_context(Server(options.address, heartbeat=options.heartbeat))
+        stream = at_end.enter_context(contextlib.closing(recipe.build()))
+        if options.owner is None:
+            print(f"fuel-server: serving {options.recipe} at {server.address}", flush=True)
+        server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
+
+
+def _parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:
+    arguments = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise RecipeError(f"--argument: expected NAME=VALUE, got {pair!r}.")
+        arguments[name] = _parse_value(text)
+    return arguments
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    # YAML makes dates of some text, which a recipe does not take.
+    return value if is_plain(value) else text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""How a client gets to a server: to one of its own, or to one that runs somewhere.
+
+Both connect, and both are told of losses; they differ in what they do about them, and in when they
+give up.
+"""
+
+import time
+from typing import Any, Protocol
+
+from fuel_data.server.addresses import check_address, client_token
+from fuel_data.server.connection import Connection
+from fuel_data.server.errors import ConnectionLost, ServerError
+from fuel_data.server.process import ServerProcess
+from fuel_data.server.recipe import Recipe
+
+MAX_RESTARTS = 3
+# Between two attempts, for what answers at the address may be no data server.
+_PAUSE = 0.05
+
+
+class Access(Protocol):
+    """What a stream needs to know of its server."""
+
+    def connect(self) -> Connection:
+        """Say hello; raise ConnectionLost if the server goes away meanwhile."""
+
+    def lost(self, connection: Connection | None) -> None:
+        """Get ready to connect again after a loss, or raise ServerError."""
+
+    def progressed(self) -> None:
+        """Take note that a batch has come."""
+
+    def close(self) -> None:
+        """Let go of the server; `connect` may be called again."""
+
+
+class OwnServer:
+    """A server that is started when it is needed, and again when it dies.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What it serves.
+    heartbeat : float
+        Seconds between two signs of life.
+
+    Attributes
+    ----------
+    process : ServerProcess or None
+        The server, if it was started.
+    """
+
+    def __init__(self, recipe: Recipe, heartbeat: float) -> None:
+        self.recipe = recipe
+        self.heartbeat = heartbeat
+        self.process: ServerProcess | None = None
+        self._losses = 0
+
+    def connect(self) -> Connection:
+        """Say hello, to a new server if there is none; see `Access`."""
+        if self.process is None:
+            self.process = ServerProcess(self.recipe, self.heartbeat)
+        return Connection(self.process.address, None, self.heartbeat, self._check)
+
+    def _check(self) -> None:
+        assert self.process is not None
+        status = self.process.exit_status()
+        if status is None:
+            return
+        if status < 0:
+            raise ConnectionLost(f"the server was ended by signal {-status}")
+        lines = self.process.last_lines()
+        self.close()
+        raise ServerError(f"ServerDataStream: no server could be started for {self}.{lines}")
+
+    def lost(self, connection: Connection | None) -> None:
+        """End the server, which hangs or is dead, and count; see `Access`."""
+        process = self.process
+        if process is None or (connection is not None and connection.address != process.address):
+            return  # another iterator of the stream was here before
+        lines = process.last_lines()
+        process.kill()
+        self.process = None
+        self._losses += 1
+        if self._losses > MAX_RESTARTS:
+            self._losses = 0
+            raise ServerError(
+                f"ServerDataStream: the server for {self} died {MAX_RESTARTS + 1} times and gave "
+                f"no batch in between. Read the stream in this process to see why.{lines}"
+            )
+
+    def progressed(self) -> None:
+        """Forget the losses; see `Access`."""
+        self._losses = 0
+
+    def close(self) -> None:
+        """End the server; see `Access`."""
+        if self.process is not None:
+            self.process.close()
+            self.process = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "process": None, "_losses": 0}
+
+    def __repr__(self) -> str:
+        return f"recipe={self.recipe.target!r}, arguments={self.recipe.arguments!r}"
+
+
+class RunningServer:
+    """A server that somebody else starts.
+
+    Parameters
+    ----------
+    address : str
+        Where it listens.
+    token : str or None
+        What it wants to hear; found in the environment or in its file if it is None.
+    timeout : float
+        Seconds after which it is given up if it cannot be reached.
+    heartbeat : float
+        Seconds between two signs of life.
+    """
+
+    def __init__(self, address: str, token: str | None, timeout: float, heartbeat: float) -> None:
+        self.address = check_address(address)
+        self.token = token
+        self.timeout = timeout
+        self.heartbeat = heartbeat
+        self._lost_at: float | None = None
+
+    def connect(self) -> Connection:
+        """Say hello, waiting for the server if need be; see `Access`."""
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+        token = client_token(self.token, self.address)
+        return Connection(self.address, token, self.heartbeat, self._check)
+
+    def _check(self) -> None:
+        if self._lost_at is not None and time.monotonic() - self._lost_at > self.timeout:
+            self._lost_at = None
+            raise ServerError(
+                f"ServerDataStream: no server answers at {self.address} for {self.timeout:g} "
+                f"seconds. Start one with 'fuel-server RECIPE --address {self.address}', or "
+                "correct the address; the next read tries again."
+            )
+
+    def lost(self, connection: Connection | None) -> None:
+        """Wait a little, or give up; see `Access`."""
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+        self._check()
+        time.sleep(_PAUSE)
+
+    def progressed(self) -> None:
+        """Forget the loss; see `Access`."""
+        self._lost_at = None
+
+    def close(self) -> None:
+        """Do nothing: the server is not ours; see `Access`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lost_at": None}
+
+    def __repr__(self) -> str:
+        return f"address={self.address!r}"

@@ -1,0 +1,236 @@
+"""Where a server listens, and who may connect.
+
+The default is a socket in a fresh folder that only the user can enter. TCP is for the loopback, and
+needs a token; a server that is given none makes one and leaves it in a file that only the user can
+read, where a client of the same user finds it. ``FUEL_SERVER_TOKEN`` in the environment of both is
+the other way.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import socket
+import stat
+import tempfile
+from pathlib import Path
+
+from fuel_data.server.errors import AddressError, ServerError
+
+DEFAULT_PORT = 5557
+_TOKEN_VARIABLE = "FUEL_SERVER_TOKEN"
+# `sun_path` has 108 bytes on Linux, 104 on others, with a zero at the end.
+_MAX_IPC_PATH = 103
+_TCP = re.compile(r"tcp://(?P<host>[^/]+):(?P<port>\d+)")
+
+
+def make_ipc_folder() -> Path:
+    """Make a fresh folder of mode 0700 whose path is short enough for a socket.
+
+    Returns
+    -------
+    Path
+        Under the folder for temporary files, or under ``/tmp`` if that is too deep.
+    """
+    parent = tempfile.gettempdir()
+    if len(os.fsencode(parent)) > _MAX_IPC_PATH - len("/fuel-12345678/s"):
+        parent = "/tmp"
+    return Path(tempfile.mkdtemp(prefix="fuel-", dir=parent))
+
+
+def ipc_address(folder: Path) -> str:
+    """Name the socket in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        From `make_ipc_folder`.
+
+    Returns
+    -------
+    str
+        ``ipc://…``
+    """
+    return f"ipc://{folder}/s"
+
+
+def check_address(address: str) -> str:
+    """Refuse an address that cannot be used, or not safely.
+
+    Parameters
+    ----------
+    address : str
+        ``ipc://PATH`` or ``tcp://HOST:PORT``; port 0 stands for any that is free.
+
+    Returns
+    -------
+    str
+        The address, with the host as a number.
+
+    Raises
+    ------
+    AddressError
+        If it is neither, if the path is too long, or if the host is not the loopback.
+    """
+    if address.startswith("ipc://") and address[6:] and not address.startswith("ipc://@"):
+        length = len(os.fsencode(address[6:]))
+        if length > _MAX_IPC_PATH:
+            raise AddressError(
+                f"address: the path of {address!r} has {length} bytes, a socket's may have "
+                f"{_MAX_IPC_PATH}. Use a shorter one, for example under /tmp."
+            )
+        return address
+    match = _TCP.fullmatch(address)
+    if match is None:
+        raise AddressError(
+            f"address: expected 'ipc://PATH' or 'tcp://127.0.0.1:PORT', got {address!r}."
+        )
+    host, port = match["host"], match["port"]
+    if host == "localhost":
+        host = "127.0.0.1"
+    if not re.fullmatch(r"127(\.\d+){3}", host):
+        raise AddressError(
+            f"address: {address!r} is not on this machine's loopback. Data is not encrypted on its "
+            f"way, so it stays on one machine; serve at tcp://127.0.0.1:{port} and reach it from "
+            f"another machine through 'ssh -L {port}:127.0.0.1:{port} HOST'."
+        )
+    return f"tcp://{host}:{port}"
+
+
+def refuse_busy_path(address: str) -> None:
+    """Refuse the path of a socket that answers, or of a file that is none.
+
+    ZeroMQ would take its place without a word.
+
+    Parameters
+    ----------
+    address : str
+        Checked.
+
+    Raises
+    ------
+    ServerError
+        If the path is taken, or its folder is missing.
+    """
+    if not address.startswith("ipc://"):
+        return
+    path = Path(address[6:])
+    if not path.parent.is_dir():
+        raise ServerError(f"address: the folder of {address!r} does not exist. Make it first.")
+    if not path.exists():
+        return
+    if not stat.S_ISSOCK(path.stat().st_mode):
+        raise ServerError(f"address: {path} exists and is no socket. Choose another path.")
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(ConnectionRefusedError):
+        probe.connect(str(path))
+        raise busy(address)
+
+
+def busy(address: str) -> ServerError:
+    """Make the error for an address that is taken.
+
+    Parameters
+    ----------
+    address : str
+        The address.
+
+    Returns
+    -------
+    ServerError
+    """
+    return ServerError(
+        f"address: another process already listens at {address}. Stop it, or choose another "
+        "address."
+    )
+
+
+class TokenFile:
+    """The file in which a server leaves the token that it made for a port.
+
+    Parameters
+    ----------
+    address : str
+        A TCP address with its final port.
+    """
+
+    def __init__(self, address: str) -> None:
+        base = os.environ.get("XDG_RUNTIME_DIR") or Path.home() / ".cache"
+        self.path = Path(base) / "fuel_data" / f"{address.rpartition(':')[2]}.token"
+
+    def write(self, token: str) -> None:
+        """Leave a token, readable by the user only.
+
+        Parameters
+        ----------
+        token : str
+            The token.
+        """
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.unlink(missing_ok=True)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as file:
+            file.write(token)
+
+    def read(self) -> str | None:
+        """Read the token, if there is one.
+
+        Returns
+        -------
+        str or None
+        """
+        try:
+            return self.path.read_text()
+        except FileNotFoundError:
+            return None
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def client_token(token: str | None, address: str) -> str | None:
+    """Find the token for an address.
+
+    Parameters
+    ----------
+    token : str or None
+        What the user gave.
+    address : str
+        Checked.
+
+    Returns
+    -------
+    str or None
+        What was given, or that of the environment, or, for TCP, that of the server's file.
+    """
+    if token is None:
+        token = os.environ.get(_TOKEN_VARIABLE)
+    if token is None and address.startswith("tcp://"):
+        token = TokenFile(address).read()
+    return token
+
+
+def given_token(token: str | None) -> str | None:
+    """Find the token that the user gave to a server.
+
+    Parameters
+    ----------
+    token : str or None
+        The argument.
+
+    Returns
+    -------
+    str or None
+        The argument, or that of the environment.
+    """
+    return os.environ.get(_TOKEN_VARIABLE) if token is None else token
+
+
+def new_token() -> str:
+    """Make a token that cannot be guessed.
+
+    Returns
+    -------
+    str
+    """
+    return secrets.token_hex(16)

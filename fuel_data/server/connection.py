@@ -1,0 +1,129 @@
+"""A client's connection to a server, for one epoch at a time."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+
+from fuel_data.server.errors import ConnectionLost, PipelineError, ServerError
+from fuel_data.server.protocol import PROTOCOL_VERSION, set_heartbeat
+from fuel_data.server.wire import pack, unpack
+
+_CHECK_EVERY_MS = 50
+# A server that starts is found this soon after it listens.
+_RECONNECT_MS = 10
+
+
+class Connection:
+    """A socket that has said hello.
+
+    Parameters
+    ----------
+    address : str
+        Of the server, which need not be there yet.
+    token : str or None
+        What the server wants to hear.
+    heartbeat : float
+        Seconds between two signs of life.
+    check : function
+        Called again and again until the server answers the hello; raises to give up.
+
+    Attributes
+    ----------
+    address : str
+        As given.
+    welcome : dict
+        What the server said of its stream.
+
+    Raises
+    ------
+    ServerError
+        If the server refuses.
+    ConnectionLost
+        If it goes away.
+    """
+
+    def __init__(
+        self, address: str, token: str | None, heartbeat: float, check: Callable[[], None]
+    ) -> None:
+        self.address = address
+        self._socket: Any = zmq.Context.instance().socket(zmq.DEALER)
+        set_heartbeat(self._socket, heartbeat)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
+        self._monitor: Any = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        # A socket that is left to the garbage collector would leave its monitor open.
+        self._close = weakref.finalize(self, _close, self._socket, self._monitor)
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._poller.register(self._monitor, zmq.POLLIN)
+        try:
+            self._socket.connect(address)
+            self.send({"type": "hello", "protocol": PROTOCOL_VERSION, "token": token})
+            self.welcome = self._receive(check)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message; it waits in a queue if need be.
+
+        Parameters
+        ----------
+        message : dict
+            As in `fuel_data.server.protocol`.
+        """
+        self._socket.send_multipart(pack(message))
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for the next message, as long as the server is there.
+
+        Returns
+        -------
+        dict
+            A welcome, opened, batch or end.
+
+        Raises
+        ------
+        ServerError
+            If it is a refusal.
+        PipelineError
+            If it is an error of the pipeline.
+        ConnectionLost
+            If there is no further message and the server is gone.
+        """
+        return self._receive(check=None)
+
+    def _receive(self, check: Callable[[], None] | None) -> dict[str, Any]:
+        while True:
+            message = unpack(self._wait_for_frames(check))
+            kind = message["type"]
+            if kind == "refused":
+                raise ServerError(f"ServerDataStream: the server refuses: {message['reason']}")
+            if kind == "error":
+                raise PipelineError(
+                    f"ServerDataStream: in the server's pipeline: {message['reason']}\n\n"
+                    f"The server's traceback:\n{message['traceback']}"
+                )
+            if kind != "alive":
+                return message
+
+    def _wait_for_frames(self, check: Callable[[], None] | None) -> list[Any]:
+        while True:
+            events = dict(self._poller.poll(None if check is None else _CHECK_EVERY_MS))
+            if self._socket in events:
+                return self._socket.recv_multipart(copy=False)
+            if self._monitor in events:
+                raise ConnectionLost("the connection to the server broke")
+            if check is not None:
+                check()
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._close()
+
+
+def _close(socket: zmq.Socket, monitor: zmq.Socket) -> None:
+    socket.disable_monitor()
+    monitor.close()
+    socket.close(linger=0)

@@ -1,0 +1,187 @@
+"""A server process of one's own: started by its owner, and gone when the owner is.
+
+The owner starts it by exec, in a session of its own, so that an interrupt at the owner's terminal
+does not reach it. The first line on its standard input is the recipe; the pipe then stays open, and
+its end is the owner's end, however that came about. The owner's process id is looked at too, for a
+forked child of the owner may hold the pipe open. What the server prints goes to the owner's
+standard error; the last lines are kept for error messages.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+from fuel_data.server.addresses import ipc_address, make_ipc_folder
+from fuel_data.server.errors import RecipeError
+from fuel_data.server.recipe import Recipe, build_from_plain
+
+_LAST_LINES = 40
+_MAX_WAIT_FOR_END = 5.0
+
+
+class ServerProcess:
+    """A running server of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What it serves.
+    heartbeat : float
+        Seconds between two signs of life.
+
+    Attributes
+    ----------
+    address : str
+        Where it listens, or will.
+    pid : int
+        Its process id.
+    """
+
+    def __init__(self, recipe: Recipe, heartbeat: float) -> None:
+        job = json.dumps(recipe.to_plain()).encode() + b"\n"
+        folder = make_ipc_folder()
+        self.address = ipc_address(folder)
+        command = [sys.executable, "-m", "fuel_data.commands.serve", recipe.target]
+        options = ["--address", self.address, "--heartbeat", str(heartbeat)]
+        self._process = subprocess.Popen(
+            [*command, *options, "--owner", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=_environment(),
+        )
+        self.pid = self._process.pid
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
+        self._reader = threading.Thread(
+            target=_read_lines, args=(self._process.stdout, self._lines), daemon=True
+        )
+        self._reader.start()
+        self.close = weakref.finalize(
+            self, _end, self._process, self._reader, folder, os.getpid()
+        )  # fmt: skip
+        # If it died already, whoever connects will see that, and its last lines.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(job)
+            self._process.stdin.flush()
+
+    def exit_status(self) -> int | None:
+        """Tell how it ended.
+
+        Returns
+        -------
+        int or None
+            None while it runs, the negated number of a signal that killed it.
+        """
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """End it at once, though it may hang."""
+        self._process.kill()
+        self.close()
+
+    def last_lines(self) -> str:
+        """Give the end of what it printed.
+
+        Returns
+        -------
+        str
+            Indented, after a heading; empty if it printed nothing.
+        """
+        if self._process.poll() is not None:
+            self._reader.join(1)
+        if not self._lines:
+            return ""
+        return "\nIts last lines:\n" + "".join(f"    {line}" for line in self._lines)
+
+
+def _environment() -> dict[str, str]:
+    """Let the server import the same fuel_data, if that is not installed."""
+    folder = str(Path(__file__).parents[2])
+    if folder in (*site.getsitepackages(), site.getusersitepackages()):
+        return dict(os.environ)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, folder])}
+
+
+def _read_lines(pipe: BinaryIO, lines: collections.deque[str]) -> None:
+    for raw in pipe:
+        line = raw.decode(errors="replace")
+        lines.append(line)
+        # The owner may have closed its standard error.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(line)
+
+
+def _end(
+    process: subprocess.Popen, reader: threading.Thread, folder: Path, owner: int
+) -> None:
+    if os.getpid() != owner:
+        return  # a forked child of the owner, which has a copy of all this
+    assert process.stdin is not None and process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(_MAX_WAIT_FOR_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    reader.join(1)
+    if not reader.is_alive():
+        process.stdout.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def receive_recipe() -> Recipe:
+    """Read the recipe that the owner of this process sent.
+
+    Returns
+    -------
+    Recipe
+    """
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise RecipeError("recipe: the owner of this server ended before it sent one.")
+    return build_from_plain(**json.loads(line))
+
+
+def end_with_owner(owner: int, heartbeat: float, folder: Path) -> None:
+    """Watch the owner of this process in a thread, and end when it has ended.
+
+    Standard input is read from here on, so the recipe must have been.
+    The process gets SIGTERM, and is ended without ceremony if it still lives a heartbeat later.
+
+    Parameters
+    ----------
+    owner : int
+        Process id of the owner, which is the parent.
+    heartbeat : float
+        Seconds between two looks.
+    folder : Path
+        Removed in the end.
+    """
+    threading.Thread(target=_watch, args=(owner, heartbeat, folder), daemon=True).start()
+
+
+def _watch(owner: int, heartbeat: float, folder: Path) -> None:
+    while os.getppid() == owner:
+        readable, _, _ = select.select([0], [], [], heartbeat / 2)
+        if readable and not os.read(0, 1024):
+            break
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(heartbeat / 2)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)

@@ -1,0 +1,144 @@
+"""What a data server and its clients say to each other.
+
+A server has a ROUTER socket, each open epoch of a client a DEALER socket. Every message is a dict
+in the format of `fuel_data.server.wire`, with a ``type``:
+
+======== ============ ==========================================================================
+type     from         holds
+======== ============ ==========================================================================
+hello    client       ``protocol``, ``token``
+welcome  server       ``protocol`` and what the stream says of itself: ``sources``,
+                      ``produces_examples``, ``axis_labels``, ``metadata`` (open: unknown keys are
+                      passed on; dtypes are among it where they are known), ``num_batches``,
+                      ``num_examples``, ``digest``, ``pipeline`` (its repr)
+refused  server       ``reason``: another protocol, a wrong token, a message out of order
+open     client       ``epoch``, ``credits``; ``state`` to begin after that position, ``after`` to
+                      begin the epoch as it begins after that position of an earlier one
+opened   server       ``state`` before the first batch
+more     client       ``credits``: how many batches more the client can take
+batch    server       ``epoch`` and ``index`` of the batch, ``data`` (one item for each source) and
+                      the ``state`` of the served iterator after it
+end      server       ``epoch``, ``index`` (how many batches there were) and ``state``
+error    server       ``reason``: why the stream could not be opened or read, ``traceback``
+alive    server       nothing: asks the transport whether the client is still there
+======== ============ ==========================================================================
+
+*Order.* A connection says hello once, then opens epochs, one after the other: the next may be
+opened when the last was ended. An epoch that is left in the middle is left with its connection.
+
+*Flow.* A server sends as many batches as it was given credits for, and prepares none beyond, so the
+queues between the two are bounded by the client's `hwm`. The client gives credits back in lots as
+it hands batches out.
+
+*Positions.* The client keeps the state that came with the last batch that it handed out, which is
+plain data. Nothing else is needed to go on: after a loss it opens the epoch at this state, with the
+same or another server, and the first batch that comes is the next one. Batches that were prepared
+beyond it are thrown away with the connection. A batch whose number is not the expected one counts
+as a loss.
+
+*Generators with a memory* (``rng=`` arguments) draw from epoch to epoch on. Prefetching draws
+ahead, and a new server begins anew, so the client that opens an epoch sends the last state it saw
+of such a pipeline as ``after``.
+
+*Life signs.* ZeroMQ's own heartbeats go both ways, answered by its I/O threads: neither a batch
+that takes minutes nor code that holds Python's lock looks like a death. A process that is killed
+closes its connections at once, one that hangs or is cut off is noticed after one missed heartbeat.
+The client learns it from the socket's monitor; the server, when it cannot send to the client any
+more. Server and client use the same interval.
+"""
+
+from typing import Any
+
+from fuel_data.server.errors import WireError
+
+PROTOCOL_VERSION = 1
+HEARTBEAT = 2.0
+"""Seconds between two signs of life, and how long one is waited for."""
+
+# A client sends positions, of which the buffers of transformers may be a part, and no batches.
+MAX_CLIENT_FRAME = 1 << 28
+
+
+def describe_stream(stream: Any) -> dict[str, Any]:
+    """Make the welcome of a server.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream
+        What is served.
+
+    Returns
+    -------
+    dict
+        The message.
+    """
+    labels = stream.axis_labels
+    return {
+        "type": "welcome",
+        "protocol": PROTOCOL_VERSION,
+        "sources": tuple(stream.sources),
+        "produces_examples": bool(stream.produces_examples),
+        "axis_labels": None if labels is None else {name: labels[name] for name in labels},
+        "metadata": dict(stream.metadata),
+        "num_batches": stream.num_batches,
+        "num_examples": stream.num_examples,
+        "digest": stream.digest(),
+        "pipeline": repr(stream),
+    }
+
+
+_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+    "hello": {"protocol": (int,), "token": (str, type(None))},
+    "open": {
+        "epoch": (int,),
+        "credits": (int,),
+        "state": (dict, type(None)),
+        "after": (dict, type(None)),
+    },
+    "more": {"credits": (int,)},
+}
+
+
+def check_message(message: Any) -> dict[str, Any]:
+    """Refuse what is no message of a client.
+
+    Parameters
+    ----------
+    message : object
+        What was received.
+
+    Returns
+    -------
+    dict
+        The message.
+
+    Raises
+    ------
+    WireError
+        If it has no type that a client may send, or a field is missing or of another type.
+    """
+    fields = _FIELDS.get(message.get("type", "")) if isinstance(message, dict) else None
+    if fields is None:
+        raise WireError(f"expected one of the messages {', '.join(_FIELDS)}; got {message!r:.80}.")
+    for field, types in fields.items():
+        if not isinstance(message.get(field, ...), types):
+            raise WireError(f"the field {field!r} of {message['type']!r} is missing or wrong.")
+    return message
+
+
+def set_heartbeat(socket: Any, heartbeat: float) -> None:
+    """Make a socket notice that the other side hangs.
+
+    Parameters
+    ----------
+    socket : zmq.Socket
+        Before it is bound or connected.
+    heartbeat : float
+        Seconds.
+    """
+    milliseconds = max(1, round(heartbeat * 1000))
+    socket.heartbeat_ivl = milliseconds
+    socket.heartbeat_timeout = milliseconds
+    # Credits bound the queues. A full queue would stop the reading of heartbeats too.
+    socket.set_hwm(0)
+    socket.linger = 0

@@ -1,0 +1,321 @@
+"""The server: one thread that talks to the clients, one that reads the stream."""
+
+import hmac
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from fuel_data.server.addresses import (
+    TokenFile,
+    busy,
+    check_address,
+    given_token,
+    ipc_address,
+    make_ipc_folder,
+    new_token,
+    refuse_busy_path,
+)
+from fuel_data.server.errors import AddressError, ServerError, WireError
+from fuel_data.server.pipeline import STOP, Pipeline
+from fuel_data.server.protocol import (
+    HEARTBEAT,
+    MAX_CLIENT_FRAME,
+    PROTOCOL_VERSION,
+    check_message,
+    describe_stream,
+    set_heartbeat,
+)
+from fuel_data.server.wire import pack, unpack
+from fuel_data.utils.files import atomic_write
+
+logger = logging.getLogger(__name__)
+
+_INSIDE = "inproc://pipeline"
+_MAX_WAIT_FOR_PIPELINE = 1.0
+
+
+def start_server(
+    data_stream: Any,
+    port: int | None = None,
+    hwm: int = 10,
+    address: str | None = None,
+    token: str | None = None,
+    *,
+    heartbeat: float = HEARTBEAT,
+    ready_file: str | os.PathLike[str] | None = None,
+) -> None:
+    """Serve a stream until the process is interrupted.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        What is served. Each client has its own position in it.
+    port : int, optional
+        Serve at this port of the loopback; not together with `address`.
+    hwm : int
+        How many batches are prepared ahead for one client at most.
+    address : str, optional
+        ``'ipc://PATH'`` or ``'tcp://127.0.0.1:PORT'``. Without `port` and `address`, a socket in a
+        fresh folder that only the user can enter.
+    token : str, optional
+        What a client must know; by default ``FUEL_SERVER_TOKEN`` of the environment. TCP needs one:
+        if none is given, it is made, and left where clients of the same user find it.
+    heartbeat : float
+        Seconds between two signs of life.
+    ready_file : path, optional
+        Where the address is written once clients can connect.
+
+    Raises
+    ------
+    ServerError
+        If the address is taken.
+    AddressError
+        If the address is not one of the kinds above.
+    """
+    with Server(address_of(port, address), token=token, heartbeat=heartbeat) as server:
+        logger.info("serving at %s", server.address)
+        server.serve(data_stream, hwm=hwm, ready_file=ready_file)
+
+
+def address_of(port: int | None, address: str | None, host: str = "127.0.0.1") -> str | None:
+    """Make one address of Fuel's arguments and ours.
+
+    Parameters
+    ----------
+    port : int or None
+        A port of `host`.
+    address : str or None
+        A whole address.
+    host : str
+        The loopback.
+
+    Returns
+    -------
+    str or None
+        None if neither is given.
+
+    Raises
+    ------
+    AddressError
+        If both are.
+    """
+    if port is None:
+        return address
+    if address is not None:
+        raise AddressError(f"address: give `port` or `address`, not both; got {port}, {address!r}.")
+    return f"tcp://{host}:{port}"
+
+
+class Server:
+    """A bound server, which serves when it is told.
+
+    Parameters
+    ----------
+    address : str, optional
+        As in `start_server`.
+    token : str, optional
+        As in `start_server`.
+    heartbeat : float
+        Seconds between two signs of life.
+
+    Attributes
+    ----------
+    address : str
+        The whole address, with the port that was chosen.
+
+    Raises
+    ------
+    ServerError
+        If the address is taken.
+    AddressError
+        If it is no address of this machine.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        token: str | None = None,
+        heartbeat: float = HEARTBEAT,
+    ) -> None:
+        self._heartbeat = heartbeat
+        self._folder: Path | None = None
+        self._token_file: TokenFile | None = None
+        if address is None:
+            self._folder = make_ipc_folder()
+            address = ipc_address(self._folder)
+        address = check_address(address)
+        self._context = zmq.Context()
+        self._inside = self._context.socket(zmq.PAIR)
+        self._inside.set_hwm(0)
+        self._inside.linger = 0
+        self._inside.bind(_INSIDE)
+        self._stop_read, self._stop_write = os.pipe()
+        self._pipeline: Pipeline | None = None
+        self._router = self._context.socket(zmq.ROUTER)
+        try:
+            self.address = self._bind(address)
+            self._token = self._choose_token(token)
+        except BaseException:
+            self.close()
+            raise
+        self._clients: set[bytes] = set()
+        self._look_at: float | None = None
+
+    def _bind(self, address: str) -> str:
+        router = self._router
+        set_heartbeat(router, self._heartbeat)
+        # Sending to a client that is gone is an error, from which we learn that it is gone.
+        router.router_mandatory = 1
+        router.maxmsgsize = MAX_CLIENT_FRAME
+        self._monitor = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        refuse_busy_path(address)
+        umask = os.umask(0o077)
+        try:
+            router.bind(address.removesuffix(":0") + ":*" if address.endswith(":0") else address)
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EADDRINUSE:
+                raise busy(address) from error
+            raise ServerError(f"address: cannot listen at {address}: {error}") from error
+        finally:
+            os.umask(umask)
+        return router.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _choose_token(self, token: str | None) -> str | None:
+        token = given_token(token)
+        if token is None and self.address.startswith("tcp://"):
+            token = new_token()
+            self._token_file = TokenFile(self.address)
+            self._token_file.write(token)
+        return token
+
+    def serve(
+        self,
+        stream: Any,
+        *,
+        hwm: int = 10,
+        ready_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Serve a stream until `stop` is called.
+
+        Parameters
+        ----------
+        stream : AbstractDataStream
+            What is served.
+        hwm : int
+            How many batches are prepared ahead for one client at most.
+        ready_file : path, optional
+            Where the address is written once clients can connect.
+        """
+        if hwm < 1:
+            raise ValueError(f"start_server: `hwm` must be at least 1, got {hwm}.")
+        welcome = pack(describe_stream(stream))
+        self._pipeline = Pipeline(stream, self._context, _INSIDE, hwm)
+        self._pipeline.start()
+        if ready_file is not None:
+            with atomic_write(ready_file, "w") as file:
+                file.write(self.address)
+        try:
+            self._talk(welcome)
+        finally:
+            self._inside.send(STOP)
+            self._pipeline.join(_MAX_WAIT_FOR_PIPELINE)
+
+    def stop(self) -> None:
+        """Make `serve` return, from any thread or a signal handler."""
+        os.write(self._stop_write, b"s")
+
+    def _talk(self, welcome: list[Any]) -> None:
+        poller = zmq.Poller()
+        for source in (self._router, self._inside, self._monitor, self._stop_read):
+            poller.register(source, zmq.POLLIN)
+        while True:
+            wait = None if self._look_at is None else round(self._heartbeat * 1000)
+            events = dict(poller.poll(wait))
+            if self._stop_read in events:
+                return
+            if self._inside in events:
+                self._pass_on()
+            if self._router in events:
+                self._answer(welcome)
+            if self._monitor in events:
+                self._monitor.recv_multipart()
+                self._look_at = time.monotonic() + self._heartbeat
+            if self._look_at is not None and time.monotonic() >= self._look_at:
+                self._look_at = None
+                self._look_after_clients()
+
+    def _pass_on(self) -> None:
+        identity, *frames = self._inside.recv_multipart(copy=False)
+        if identity.bytes == STOP:
+            raise ServerError("server: the thread that reads the stream has ended unexpectedly.")
+        self._send(identity.bytes, frames)
+
+    def _answer(self, welcome: list[Any]) -> None:
+        first, *frames = self._router.recv_multipart(copy=False)
+        identity = first.bytes
+        try:
+            message = check_message(unpack(frames))
+            if message["type"] == "hello":
+                self._check_hello(message)
+                self._clients.add(identity)
+                self._send(identity, welcome)
+            elif identity not in self._clients:
+                raise WireError(f"the client sent {message['type']!r} before it said hello.")
+            else:
+                self._inside.send_multipart([identity, *frames], copy=False)
+        except WireError as error:
+            self._send(identity, pack({"type": "refused", "reason": str(error)}))
+
+    def _check_hello(self, message: dict[str, Any]) -> None:
+        if message["protocol"] != PROTOCOL_VERSION:
+            raise WireError(
+                f"the server speaks version {PROTOCOL_VERSION} of the protocol, the client "
+                f"{message['protocol']!r}. Install the same release on both sides."
+            )
+        given = message["token"] or ""
+        if self._token and not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise WireError(
+                "the token is missing or wrong. Give `token=`, or set FUEL_SERVER_TOKEN, as for "
+                "the server."
+            )
+
+    def _send(self, identity: bytes, frames: list[Any]) -> None:
+        try:
+            self._router.send_multipart([identity, *frames], copy=False)
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EHOSTUNREACH:
+                raise
+            if identity in self._clients:
+                self._clients.remove(identity)
+                self._inside.send_multipart([identity, *pack({"type": "close"})])
+
+    def _look_after_clients(self) -> None:
+        for identity in list(self._clients):
+            self._send(identity, pack({"type": "alive"}))
+
+    def close(self) -> None:
+        """Stop listening, and remove what was made for it."""
+        self._router.disable_monitor()
+        self._monitor.close()
+        self._router.close()
+        self._inside.close()
+        if self._pipeline is None or not self._pipeline.is_alive():
+            self._context.term()
+        os.close(self._stop_read)
+        os.close(self._stop_write)
+        if self._token_file is not None:
+            self._token_file.remove()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -7,7 +7,8 @@ other. What the copy changed of its attributes during the epoch is its state. Ge
 are not copied, since their state is meant to move on from epoch to epoch.
 
 Attributes that are lists, dicts, sets or arrays with many elements when the epoch begins, such as a
-vocabulary, are taken for arguments: they are not copied and not searched for changes.
+vocabulary, are taken for arguments: they are not copied and not searched for changes. So are
+objects of other classes.
 """
 
 import collections

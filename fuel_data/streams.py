@@ -83,6 +83,10 @@ class AbstractDataStream(ABC):
         Number of the epoch that `get_epoch_iterator` gives next.
     """
 
+    # So that a subclass need not call __init__ if it has nothing to say.
+    iteration_scheme: IterationScheme | None = None
+    epochs_begun = 0
+
     def __init__(
         self,
         iteration_scheme: IterationScheme | None = None,

@@ -26,7 +26,18 @@ from fuel_data.transformers.ragged import each_element
 
 
 class StreamCase(NamedTuple):
-    """How to build a stream, and what may be asked of it."""
+    """How to build a stream, and what may be asked of it.
+
+    Attributes
+    ----------
+    name : str
+        What is special about it.
+    build : function from int to AbstractDataStream
+        Builds it over about so many examples.
+    shares_rng : bool
+        Whether it draws from a generator that was handed in, so that its iterators must be used one
+        after the other.
+    """
 
     name: str
     build: Callable[[int], AbstractDataStream]
@@ -34,7 +45,17 @@ class StreamCase(NamedTuple):
 
 
 class TransformerCase(NamedTuple):
-    """How to put a transformer over a stream."""
+    """How to put a transformer over a stream.
+
+    Attributes
+    ----------
+    name : str
+        What it does.
+    over : function from AbstractDataStream to AbstractDataStream
+        Puts it over a stream.
+    kind : {'any', 'examples', 'batches'}
+        What the stream must give.
+    """
 
     name: str
     over: Callable[[AbstractDataStream], AbstractDataStream]

@@ -121,6 +121,11 @@ class Transformer(AbstractDataStream):
         if iteration_scheme is None:
             below = data_stream.produces_examples
             self.produces_examples = below if produces_examples is None else produces_examples
+        elif produces_examples not in (None, iteration_scheme.requests_examples):
+            raise ValueError(
+                f"{type(self).__name__}: `produces_examples` is {produces_examples}, but the "
+                f"iteration scheme {iteration_scheme!r} says otherwise. Leave it out."
+            )
         self._refuse_misfit()
 
     def _refuse_unknown(self, unknown: Mapping[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """The contract of streams, over everything that the library has."""
 
+import h5py
 import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuel_data import testing, transformers
-from fuel_data.datasets import IndexableDataset
+from fuel_data.datasets import H5PYDataset, IndexableDataset
 from fuel_data.schemes import ConstantScheme, SequentialScheme, ShuffledScheme
 from fuel_data.streams import DataStream
 from fuel_data.testing import (
@@ -29,6 +30,55 @@ from fuel_data.transformers import LeftoverTransformer, Transformer, Unpack
 @pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
 def test_every_stream_keeps_the_contract(case):
     check_contract(case.build, shares_rng=case.shares_rng)
+
+
+def _write(path, num_examples):
+    ragged = h5py.vlen_dtype("float32")
+    with h5py.File(path, "w") as file:
+        file["features"] = numpy.arange(num_examples * 6.0).reshape(num_examples, 2, 3)
+        file["targets"] = numpy.arange(num_examples, dtype="uint8")
+        words = file.create_dataset("words", num_examples, dtype=ragged)
+        shapes = file.create_dataset("shapes", (num_examples, 1), dtype="int32")
+        for number in range(num_examples):
+            words[number] = numpy.full(1 + number % 3, number, "float32")
+            shapes[number] = 1 + number % 3
+        file["labels"] = numpy.array([b"time"])
+        for scale, name in ((shapes, "shapes"), (file["labels"], "shape_labels")):
+            scale.make_scale(name)
+            words.dims[0].attach_scale(scale)
+        for source in ("features", "targets", "words"):
+            file[source].dims[0].label = "batch"
+        half = num_examples // 2
+        rows = {
+            "train": dict.fromkeys(("features", "targets", "words"), (0, half)),
+            "test": dict.fromkeys(("features", "targets", "words"), (half, num_examples)),
+        }
+        file.attrs["split"] = H5PYDataset.create_split_array(rows)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("hdf5")
+
+
+@pytest.mark.parametrize("load_in_memory", [True, False])
+@pytest.mark.parametrize("which_sets", [("test",), ("train", "test")])
+def test_streams_over_hdf5_files_keep_the_contract(folder, load_in_memory, which_sets):
+    def build(num_examples):
+        path = folder / f"{num_examples}.hdf5"
+        if not path.exists():
+            _write(path, num_examples)
+        dataset = H5PYDataset(path, which_sets, load_in_memory=load_in_memory)
+        scheme = ShuffledScheme(dataset.num_examples, 3)
+        stream = DataStream(dataset, iteration_scheme=scheme)
+        padded = transformers.Padding(stream, ["words"], multiple_of=2)
+        return transformers.Mapping(padded, _add_noise, random=True)
+
+    check_contract(build)
+
+
+def _add_noise(batch, rng):
+    return (batch[0] + rng.normal(size=batch[0].shape), *batch[1:])
 
 
 def test_every_transformer_of_the_library_is_in_the_list():

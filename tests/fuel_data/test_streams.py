@@ -335,6 +335,22 @@ def test_a_stream_of_a_user_keeps_what_it_sets_on_itself_for_each_epoch():
     assert stream.n == 0
 
 
+class Bare(AbstractDataStream):
+    sources = ("n",)
+    axis_labels = None
+    produces_examples = True
+
+    def __init__(self):
+        self.n = 0
+
+    get_data = Counter.get_data
+    limit = 2
+
+
+def test_a_stream_of_a_user_need_not_call_the_base():
+    assert list(Bare()) == [(1,), (2,)]
+
+
 class OwnIterators(Counter):
     """A stream of a user that makes its epoch iterators itself."""
 

@@ -104,6 +104,11 @@ def test_a_transformer_that_takes_no_requests_says_so(batches):
         next(iter(Swap(batches, iteration_scheme=SequentialScheme(4, 2))))
 
 
+def test_what_a_scheme_says_otherwise_is_refused(batches):
+    with pytest.raises(ValueError, match="`produces_examples` is True, but the iteration scheme"):
+        Swap(batches, True, iteration_scheme=SequentialScheme(4, 2))
+
+
 class Ends(AgnosticTransformer):
     def transform_any(self, data):
         return next(iter(()))

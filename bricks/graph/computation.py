@@ -7,10 +7,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aesara.graph.basic import Variable, io_toposort
+from aesara.graph.basic import Variable
 from aesara.scan.op import Scan
 
 from bricks.annotations import Annotation, get_annotations
+from bricks.graph.order import nodes_below
 from bricks.graph.rewriting import Rewriter, inner_variables
 from bricks.roles import AUXILIARY, PARAMETER, has_roles
 from bricks.utils.plain import dict_union, pack
@@ -53,7 +54,7 @@ class ComputationGraph:
 
     def _list_variables(self) -> None:
         """Fill in `variables`, `scans` and `updates`."""
-        nodes = io_toposort([], [output for output in self.outputs if output.owner])
+        nodes = nodes_below(self.outputs)
         self.scan_nodes = [node for node in nodes if isinstance(node.op, Scan)]
         self.scans = list({id(node.op): node.op for node in self.scan_nodes}.values())
         # Keys of a dictionary, not a set: their order must not depend on hashes.
@@ -192,7 +193,7 @@ class ComputationGraph:
 
     def _all_outputs(self) -> list[Variable]:
         """Return all outputs of all nodes, used or not."""
-        nodes = io_toposort([], [output for output in self.outputs if output.owner])
+        nodes = nodes_below(self.outputs)
         return [output for node in nodes for output in node.outputs]
 
     def get_function(self, additional_updates: Any = None, **kwargs: Any) -> Any:
@@ -269,7 +270,7 @@ class ComputationGraph:
             return known[variable]
         if variable.owner is None:
             return is_graph_input(variable)
-        for node in io_toposort([], [variable]):
+        for node in nodes_below([variable]):
             depends = any(known.get(i, is_graph_input(i)) for i in node.inputs)
             known.update(dict.fromkeys(node.outputs, depends))
         return known[variable]

@@ -12,16 +12,17 @@ from outside becomes a further non-sequence of the loop: it is the same in every
 from __future__ import annotations
 
 import copy
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Any
 
-from aesara.graph.basic import Apply, Constant, NominalVariable, Variable, io_toposort
+from aesara.graph.basic import Apply, Constant, NominalVariable, Variable
 from aesara.scan.op import Scan
 from aesara.tensor.type import TensorType
 
 from bricks.annotations import get_annotations
 from bricks.applications import ApplicationCall
+from bricks.graph.order import nodes_below
 
 __all__ = ["Rewriter", "inner_variables", "substitute"]
 
@@ -42,7 +43,7 @@ def inner_variables(op: Scan) -> set[Variable]:
     set of Variable
         The variables.
     """
-    nodes = io_toposort([], op.inner_outputs)
+    nodes = nodes_below(op.inner_outputs)
     found = {variable for node in nodes for variable in [*node.inputs, *node.outputs]}
     found.update(op.inner_inputs, op.inner_outputs)
     for node in nodes:
@@ -69,7 +70,7 @@ def substitute(output: Variable, old: Variable, new: Variable) -> Variable:
         The copy.
     """
     copies = {old: new}
-    for node in _nodes_below(output, {old}):
+    for node in nodes_below([output], {old}):
         if any(i in copies for i in node.inputs):
             clone = node.clone_with_new_inputs([copies.get(i, i) for i in node.inputs])
             copies.update(zip(node.outputs, _with_tags(clone, node).outputs, strict=True))
@@ -109,13 +110,13 @@ class Rewriter:
         self._step_inputs = set(step.inner_inputs) if step is not None else set()
         #: Variables from outside the loop, and what stands for them in the step.
         self.from_outside: dict[Variable, Variable] = {}
-        nodes = io_toposort([], self._outputs)
+        nodes = nodes_below(self._outputs)
         loops = [node.op for node in nodes if isinstance(node.op, Scan)]
         deeper = {variable for op in loops for variable in inner_variables(op)}
         values = [value for key, value in self.replacements.items() if key not in deeper]
         own = {v for node in nodes for v in [*node.inputs, *node.outputs] if _is_unique(v)}
         self._known = enclosing | own if step is not None else frozenset()
-        below = [node for value in values for node in _nodes_below(value, self._known)]
+        below = [node for value in values for node in nodes_below([value], self._known)]
         for variable in [*values, *(i for node in below for i in node.inputs)]:
             _check_belongs_here(variable)
         self._movable = self._nodes_of_step(nodes, below, own)
@@ -156,7 +157,7 @@ class Rewriter:
     def _nodes_between(self, variable: Variable, value: Variable) -> set[Apply]:
         """Return the nodes of a replacement that depend on the variable that it replaces."""
         nodes: set[Apply] = set()
-        for node in _nodes_below(value, self.replacements):
+        for node in nodes_below([value], self.replacements):
             if any(i is variable or i.owner in nodes for i in node.inputs):
                 nodes.add(node)
         return nodes
@@ -313,20 +314,6 @@ def _check_belongs_here(variable: Variable) -> None:
             "through a variable of a loop that it does not stand in. It may use variables of its "
             "own step that are computed from its inputs, and variables outside."
         )
-
-
-def _nodes_below(output: Variable, stops: Container[Variable]) -> list[Apply]:
-    """Return the nodes that an output needs, inputs first, not looking below some variables."""
-    order: dict[Apply, None] = {}
-    stack = [output.owner] if output not in stops and output.owner is not None else []
-    while stack:
-        node = stack[-1]
-        below = [i.owner for i in node.inputs if i not in stops and i.owner is not None]
-        missing = [one for one in below if one not in order]
-        if not missing:
-            order[stack.pop()] = None
-        stack.extend(missing)
-    return list(order)
 
 
 def _of_type(variable: Variable, value: Any) -> Variable:

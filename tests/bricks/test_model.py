@@ -78,7 +78,7 @@ def test_parameters_have_the_paths_of_their_bricks_or_their_own_names(net):
 
     model = Model(net.apply(x) * free)
 
-    assert set(model.get_parameter_dict()) == {"/net/one.W", "/net/two.W", "free"}
+    assert list(model.get_parameter_dict()) == ["/net/one.W", "/net/two.W", "free"]
     assert model.get_parameter_dict()["/net/two.W"] is net.children[1].parameters[0]
 
 

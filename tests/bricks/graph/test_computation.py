@@ -57,6 +57,13 @@ def test_variables_are_sorted_into_kinds():
     assert len(places) == len(graph.variables)
 
 
+def test_variables_come_in_the_order_in_which_they_are_written():
+    x, W, b, V = (tensor.matrix(name) for name in "xWbV")
+    graph = ComputationGraph(tensor.dot(tensor.tanh(tensor.dot(x, W) + b), V))
+
+    assert [variable.name for variable in graph.inputs] == ["x", "W", "b", "V"]
+
+
 def test_outputs_may_be_one_variable_or_several_and_must_be_variables():
     x = tensor.scalar("x")
 

@@ -48,8 +48,8 @@ class AggregationBuffer:
         How the default mean weights batches. True (the default): with the number of examples
         in a batch, which is the length of the first axis of the inputs that the variable
         depends on; scalars do not count, and on the first batch all others have to agree. The
-        name of an input: with the length of its first axis, for all variables. False: all
-        batches alike, as in Blocks.
+        name of an input: with the length of its first axis, for all variables (where sequences
+        have time first, name an input that has not). False: all batches alike, as in Blocks.
 
     Attributes
     ----------

@@ -1,5 +1,7 @@
 """The step rules, against the same arithmetic in numpy's float64 and against optax."""
 
+import pickle
+
 import jax.numpy
 import numpy
 import optax
@@ -26,6 +28,7 @@ from bricks.algorithms import (
     StepRule,
     VariableClipping,
 )
+from bricks.config import config
 from bricks.roles import ALGORITHM_BUFFER, ALGORITHM_HYPERPARAMETER, has_roles
 
 START = numpy.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.0]])
@@ -424,3 +427,54 @@ def test_adam_gives_a_parameter_a_counter_of_its_own_when_asked_for_one_step():
     assert [
         target.tag.name if hasattr(target.tag, "name") else target.name for target, _ in updates
     ] == ["time", "mean", "variance"]
+
+
+def made(name):
+    """Make an algorithm with one of the rules, that subtracts from a matrix."""
+    parameter = xla.shared(START.astype("float32"), name="W")
+    algorithm = GradientDescent(
+        gradients=[(parameter, tensor.fmatrix("gradient"))], step_rule=ALL_RULES[name]()
+    )
+    algorithm.initialize()
+    return algorithm
+
+
+def go_on(algorithm, first):
+    for gradient in GRADIENTS[first:]:
+        algorithm.process_batch({"gradient": gradient.astype("float32")})
+    return [target.get_value().tobytes() for target, _ in algorithm.updates]
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_a_rule_resumes_bit_by_bit_at_every_step(name):
+    algorithm, fresh = made(name), made(name)
+    saved = []
+    for gradient in GRADIENTS:
+        state = algorithm.get_state_variables().items()
+        saved.append({key: variable.get_value() for key, variable in state})
+        algorithm.process_batch({"gradient": gradient.astype("float32")})
+    expected = go_on(algorithm, len(GRADIENTS))
+
+    for step, values in enumerate(saved):
+        for key, variable in fresh.get_state_variables().items():
+            variable.set_value(values[key])
+        assert go_on(fresh, step) == expected
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_a_rule_pickles_in_the_middle_of_training(name):
+    algorithm = made(name)
+    algorithm.process_batch({"gradient": GRADIENTS[0].astype("float32")})
+
+    copy = pickle.loads(pickle.dumps(algorithm))
+
+    assert repr(copy.step_rule) == repr(algorithm.step_rule)
+    assert go_on(copy, 1) == go_on(algorithm, 1)
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_a_rule_does_the_same_on_both_backends(name, monkeypatch):
+    on_xla = train(ALL_RULES[name]())
+    monkeypatch.setattr(config, "backend", "py")
+
+    numpy.testing.assert_allclose(train(ALL_RULES[name]()), on_xla, rtol=1e-5, atol=1e-6)

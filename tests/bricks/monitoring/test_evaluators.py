@@ -479,6 +479,8 @@ def test_a_cost_that_is_not_finite_is_seen_where_the_step_is_held(x):
     algorithm.hold_on_non_finite()
     algorithm.initialize()
 
+    algorithm.process_batch({"x": numpy.ones((2, 2), "float32")})
+    assert buffer.get_aggregated_values()["cost"] == 0
     algorithm.process_batch({"x": -numpy.ones((2, 2), "float32")})
 
     assert weight.get_value() == 1

@@ -38,6 +38,7 @@ def map_dataset(dataset: h5py.Dataset) -> numpy.ndarray | None:
     if not _is_plain(dataset):
         return None
     offset = dataset.id.get_offset()
+    # There is none if nothing was written yet, or if the values are in another file.
     if offset is None:
         return None
     # By the open file and not by its name: another file may have that name by now.
@@ -55,12 +56,10 @@ def map_dataset(dataset: h5py.Dataset) -> numpy.ndarray | None:
 
 def _is_plain(dataset: h5py.Dataset) -> bool:
     file = dataset.file
-    properties = dataset.id.get_create_plist()
     return (
         file.driver == "sec2"
         and file.mode == "r"
-        and properties.get_layout() == h5py.h5d.CONTIGUOUS
-        and properties.get_external_count() == 0
+        and dataset.id.get_create_plist().get_layout() == h5py.h5d.CONTIGUOUS
         and dataset.dtype.kind in "biufcS"
         and dataset.ndim > 0
         and math.prod(dataset.shape) > 0

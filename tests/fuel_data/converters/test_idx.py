@@ -12,6 +12,7 @@ from fuel_data.converters.idx import IdxFile, convert_idx, default_name, find_fi
 from fuel_data.exceptions import MissingInputFiles
 
 IMAGES = numpy.random.default_rng(1).integers(0, 256, (7, 3, 2), dtype="uint8")
+IMAGES[0, 0] = 127, 128
 LABELS = numpy.array([3, 1, 4, 1, 5, 9, 2], dtype="uint8")
 
 

@@ -295,6 +295,21 @@ def test_sources_of_different_lengths_are_refused(tmp_path):
     assert H5PYDataset(tmp_path / "x.hdf5", ("a",), sources=("y",)).num_examples == 4
 
 
+def test_sources_may_choose_different_examples(tmp_path, load_in_memory):
+    with h5py.File(tmp_path / "x.hdf5", "w") as h5file:
+        h5file["x"], h5file["y"] = TARGETS, TARGETS
+        h5file["x_indices"], h5file["y_indices"] = [1, 4, 6], [0, 9, 2]
+        references = {name: (-1, -1, h5file[f"{name}_indices"].ref) for name in "xy"}
+        h5file.attrs["split"] = H5PYDataset.create_split_array({"a": references})
+
+    x, y = H5PYDataset(tmp_path / "x.hdf5", ("a",), load_in_memory=load_in_memory).get_data(
+        None, [2, 0]
+    )
+
+    assert_array_equal(x, TARGETS[[6, 1]])
+    assert_array_equal(y, TARGETS[[9, 0]])
+
+
 def test_a_file_that_is_no_hdf5_file_is_an_error_with_its_name(tmp_path):
     (tmp_path / "x.hdf5").write_text("text")
 
@@ -337,6 +352,10 @@ def test_in_memory_no_handle_stays_open(path):
     dataset = H5PYDataset(path, ("train",), load_in_memory=True)
     dataset.open()
     dataset.get_data(None, [0])
+    assert open_handles(path) == 0
+
+    copied = pickle.loads(pickle.dumps(dataset))
+    copied.get_data(None, [0])
 
     assert open_handles(path) == 0
 
@@ -533,8 +552,9 @@ def test_contiguous_requests_reach_hdf5_as_slices(tmp_path, monkeypatch):
         dataset.get_data(None, [0])
         monkeypatch.setattr(h5py.Dataset, "__getitem__", recorded)
         dataset.get_data(None, [3, 4, 5])
+        dataset.get_data(None, [5, 3, 4, 3])
 
-    assert asked == [slice(3, 6)]
+    assert asked == [slice(3, 6), slice(3, 6)]
 
 
 def test_repr_says_what_is_read(path):

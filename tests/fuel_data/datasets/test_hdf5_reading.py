@@ -73,7 +73,8 @@ def test_types_with_other_bytes_than_numpys_are_not_mapped(tmp_path):
         space = h5py.h5s.create_simple((5,))
         for name, type_ in (("odd", odd), ("padded", padded)):
             h5py.h5d.create(file.id, name.encode(), type_, space)
-        file["odd"][...] = numpy.arange(5)
+        # The ends are the same bits in both types, so that only the types tell them apart.
+        file["odd"][...] = [0, 3, 2, 1, 0]
         file["scalar"] = 5
         file["empty"] = numpy.zeros((0, 3))
         file["ragged"] = numpy.array([b"a", b"bc"], dtype=h5py.string_dtype())
@@ -83,7 +84,7 @@ def test_types_with_other_bytes_than_numpys_are_not_mapped(tmp_path):
     with h5py.File(tmp_path / "x.hdf5") as file:
         for name in file:
             assert map_dataset(file[name]) is None, name
-        assert_array_equal(SourceReader(file["odd"]).read(numpy.array([4, 1])), [4, 1])
+        assert_array_equal(SourceReader(file["odd"]).read(numpy.array([2, 1])), [2, 3])
         assert_array_equal(SourceReader(file["unwritten"]).read(slice(0, 2)), [7, 7])
 
 

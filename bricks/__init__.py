@@ -43,7 +43,7 @@ _HOMES = {
     "bricks.parallel": ("Distribute", "Fork", "Merge", "Parallel"),
     "bricks.lookup": ("LookupTable",),
     "bricks.wrappers": ("BrickWrapper", "WithExtraDims"),
-    "bricks.serialization": ("load",),
+    "bricks.inference": ("load",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,10 +4,12 @@ Training goes on bit for bit only with the same versions, device, number of thre
 step. A checkpoint's manifest keeps these; a difference is said aloud once, when it is resumed.
 """
 
+import contextlib
 import os
 import platform
 import sys
 import warnings
+import weakref
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import numpy
 
 from bricks.config import config
+
+_LOWERED: "weakref.WeakKeyDictionary[Any, tuple[int, str | None]]" = weakref.WeakKeyDictionary()
 
 _LIBRARIES = ("firebrick", "aesara", "jax", "jaxlib", "numpy", "h5py")
 
@@ -37,6 +41,31 @@ def describe() -> dict[str, Any]:
         "backend": str(config.backend),
         "command": sys.orig_argv,
     }
+
+
+def lowered_step(algorithm: Any) -> str | None:
+    """Digest the compiled training step of an algorithm, for the manifest of a checkpoint.
+
+    Parameters
+    ----------
+    algorithm : TrainingAlgorithm
+        Any.
+
+    Returns
+    -------
+    str or None
+        None if it has no step that XLA compiled, or has not made one yet.
+    """
+    function: Any = getattr(algorithm, "function", None)
+    if not hasattr(function, "lowered_digest"):
+        return None
+    # Lowering takes long, and a step is lowered anew only when it is compiled anew.
+    count, digest = _LOWERED.get(function, (None, None))
+    if count != function.num_compilations:
+        with contextlib.suppress(RuntimeError):
+            digest = function.lowered_digest()
+        _LOWERED[function] = function.num_compilations, digest
+    return digest
 
 
 def differences(manifest: Mapping[str, Any]) -> list[str]:

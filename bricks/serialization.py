@@ -25,7 +25,7 @@ from aesara.compile.sharedvalue import SharedVariable
 
 from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile, Target
 from bricks.pickling import PROTOCOL, ArrayStore, NotPicklable, pickle_into, unpickle_from
-from bricks.provenance import describe, warn_of_differences
+from bricks.provenance import describe, lowered_step, warn_of_differences
 from bricks.state import (
     PLAIN_PARTS,
     check_not_lost,
@@ -288,6 +288,11 @@ def load_state(file_: Target) -> dict[str, Any]:
         If the file is damaged.
     ForeignFile
         If it is none of ours, or holds no main loop.
+
+    Warns
+    -----
+    UserWarning
+        If it was saved under other versions or on another device.
     """
     with Archive(file_) as archive:
         if archive.manifest.get("kind") != MAIN_LOOP:
@@ -302,6 +307,7 @@ def load_state(file_: Target) -> dict[str, Any]:
         for part in PLAIN_PARTS:
             arrays = _Prefixed(archive, f"{part}/")
             state[part] = join_arrays(archive.member(f"{part}.json").decode(), arrays)
+        warn_of_differences(archive.path, archive.manifest)
     return state
 
 
@@ -348,8 +354,7 @@ def _write_main_loop(
         for key, array in arrays.items():
             writer.add_array(f"{part}/{key}", array)
     writer.manifest["kind"] = MAIN_LOOP
-    lowered_digest = getattr(getattr(main_loop.algorithm, "function", None), "lowered_digest", None)
-    writer.manifest["lowered_step"] = lowered_digest() if lowered_digest else None
+    writer.manifest["lowered_step"] = lowered_step(main_loop.algorithm)
     store = ArrayStore(writer, places)
     if main_loop.model is not None:
         _try_to_pickle(writer, store, MODEL, main_loop.model, protocol)

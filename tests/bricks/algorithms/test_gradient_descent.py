@@ -436,13 +436,19 @@ def test_the_state_before_a_bad_step_is_held_on_request(gradients):
     assert_held(algorithm, weight, {"x": numpy.full(2, -1, "float32")})
 
 
-def test_the_state_is_held_for_bad_gradients_of_a_finite_cost_on_request():
+def test_bad_gradients_of_a_finite_cost_are_held_too_and_can_be_counted():
     weight = parameter(0.0)
     algorithm = GradientDescent(cost=tensor.sqrt(weight * tensor.fscalar("x")))
-    algorithm.hold_on_non_finite(gradients=True)
+    count = xla.shared(numpy.int64(0), name="count")
+    count.tag.is_accumulator = True
+    held = algorithm.hold_on_non_finite(gradients=True)
+    algorithm.add_updates([(count, count + held)])
     algorithm.initialize()
 
-    assert_held(algorithm, weight, {"x": 1.0})
+    algorithm.process_batch({"x": 1.0})
+
+    assert weight.get_value() == 0
+    assert count.get_value() == 1
 
 
 def test_the_state_is_held_for_bad_gradients_where_there_is_no_cost():

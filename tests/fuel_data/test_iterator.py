@@ -7,7 +7,8 @@ from fuel_data.iterator import Stage
 from fuel_data.schemes import ConstantScheme, ShuffledExampleScheme, ShuffledScheme
 from fuel_data.streams import DataStream
 from fuel_data.testing import same_data
-from fuel_data.transformers import Batch, Mapping, Merge, Rename
+from fuel_data.testing.pipelines import DropsSome
+from fuel_data.transformers import Batch, Filter, Mapping, Merge, Rename
 
 
 def _stream(batch_size=2):
@@ -69,6 +70,21 @@ def test_a_closed_iterator_can_be_read_on():
     next(iterator)
     iterator.close()
     assert same_data(list(iterator), reference[1:])
+
+
+def test_the_state_after_the_end_has_generators_as_they_are_then():
+    def build():
+        dataset = IndexableDataset(numpy.arange(6))
+        examples = DataStream(dataset, iteration_scheme=ShuffledExampleScheme(6))
+        return Filter(examples, DropsSome(seed=3))
+
+    stream = build()
+    iterator = stream.get_epoch_iterator()
+    # The last two are drawn for and left out, after the last that is given.
+    assert len(list(iterator)) == iterator.index == 4
+    restored = build()
+    restored.get_epoch_iterator().set_state(iterator.get_state())
+    assert list(restored) == list(stream)
 
 
 class FailsOnce:

@@ -1,0 +1,56 @@
+"""A program is compiled once for each signature, and says which it was compiled for."""
+
+import logging
+
+import numpy
+import pytest
+from aesara import tensor
+from aesara.graph.fg import FunctionGraph
+
+from bricks.xla.devices import x64
+from bricks.xla.program import Program
+
+
+@pytest.fixture
+def program():
+    """Count up by what is given: state, then argument."""
+    total, x = tensor.scalar("total"), tensor.vector("x")
+    graph = FunctionGraph([total, x], [x * 2, total + x.sum()], clone=False)
+    return Program(graph, "counting", arguments=[1], state=[0], updates=[1], num_outputs=1)
+
+
+def run(program, length):
+    kept = []
+    state = [numpy.float32(1)]
+    with x64():
+        outputs, _ = program.run(state, [], [numpy.ones(length, "float32")], [kept.append])
+    return outputs[0].tolist(), kept[0].item()
+
+
+def test_new_state_is_kept_and_outputs_are_returned(program):
+    assert run(program, 2) == ([2, 2], 3)
+
+
+def test_each_signature_is_compiled_once_and_logged(program, caplog):
+    caplog.set_level(logging.INFO, logger="bricks.xla.program")
+
+    for length in (2, 3, 2, 3):
+        run(program, length)
+
+    assert program.num_compilations == 2
+    assert [record.message for record in caplog.records] == [
+        "counting: compilation 1, arguments ((2,),)",
+        "counting: compilation 2, arguments ((3,),)",
+    ]
+
+
+def test_the_digest_is_that_of_the_last_signature(program):
+    run(program, 2)
+    first = program.digest()
+    run(program, 3)
+    second = program.digest()
+
+    assert first != second
+    assert program.num_compilations == 2
+    run(program, 2)
+    assert program.digest() == second

@@ -422,9 +422,7 @@ class MainLoop:
         if not self.status["iterations_done"]:
             return
         self.log.resume()
-        row = self.log.current_row
-        for name in _END_RECORDS:
-            row.pop(name, None)
+        self.log.forget(_END_RECORDS)
         self._call("on_resumption")
 
     def _train(self) -> None:

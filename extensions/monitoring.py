@@ -212,6 +212,8 @@ class TrainingDataMonitoring(MonitoringExtension):
         # The same variable may be monitored too, with a scheme of its own.
         named = [take_last(v.copy(f"required_{i}")) for i, v in enumerate(required)]
         self._required = AggregationBuffer(named, use_take_last=True)
+        targets = [target for target, _ in self._required.accumulation_updates]
+        self._empty = [(target, target.get_value()) for target in targets]
         self._recorded_at = -1
 
     def before_training(self) -> None:
@@ -248,6 +250,9 @@ class TrainingDataMonitoring(MonitoringExtension):
         """
         values = self._required.get_aggregated_values()
         self._quantities.aggregate_quantities(list(values.values()))
+        # What has been handed on need not be saved, and its shape would be that of a batch.
+        for target, value in self._empty:
+            target.set_value(value)
 
     def handler(self, callback_name: str) -> Any:
         """Give what the main loop is to call for a callback.

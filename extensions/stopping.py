@@ -1,6 +1,6 @@
 """End training when it no longer gets better."""
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +23,7 @@ class FinishIfNoImprovementAfter(SimpleExtension):
     iterations : int, optional
         How many batches to wait for the next notification.
     epochs : int, optional
-        How many epochs to wait. Exactly one of both is given.
+        How many epochs without a notification to wait. Exactly one of both is given.
     patience_log_record : str, optional
         The record that says how many are left. By default
         ``<notification_name>_patience_epochs`` or ``..._patience_iterations``.
@@ -88,7 +88,9 @@ class FinishIfNoImprovementAfter(SimpleExtension):
         self._looked_at = present
         if times:
             self.last_best_iter = times[-1]
-            self.last_best_epoch = bisect_right(log.status["_epoch_ends"], times[-1])
+            # The epoch that it is in counts as a good one, up to its end.
+            before = bisect_left(log.status["_epoch_ends"], times[-1])
+            self.last_best_epoch = before + (times[-1] > 0)
 
     def do(self, which_callback: str, *args: Any) -> None:
         """Look for notifications, and end training if there were none for too long.
@@ -105,7 +107,7 @@ class FinishIfNoImprovementAfter(SimpleExtension):
             return
         log = self.main_loop.log
         if self.epochs is not None:
-            left = self.epochs - (log.status["epochs_done"] - self.last_best_epoch)
+            left = self.epochs - max(log.status["epochs_done"] - self.last_best_epoch, 0)
         else:
             left = self.iterations - (log.status["iterations_done"] - self.last_best_iter)
         log.current_row[self.patience_log_record] = left

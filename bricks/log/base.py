@@ -7,7 +7,7 @@ logged is replaced, never changed in place.
 
 import abc
 import operator
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -132,6 +132,19 @@ class TrainingLogBase(abc.ABC):
         """Begin a new run that continues this one: a new identity, the old one kept beside it."""
         self.status["resumed_from"] = self.h_uuid
         self.uuid = uuid4()
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take records out of the present row.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The names; those that are not there do not matter.
+        """
+        present = self.status["iterations_done"]
+        there = self.peek(present)
+        for name in [name for name in names if name in there]:
+            del self[present][name]
 
     # Not abstract: a log in memory has nothing to do here.
     def flush(self) -> None:  # noqa: B027
@@ -263,6 +276,19 @@ class TrainingLog(dict, TrainingLogBase):
             The records; empty if there are none.
         """
         return dict.get(self, time, _NO_RECORDS)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take records out of the present row, and the row out of the log if none is left.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The names; those that are not there do not matter.
+        """
+        super().forget(names)
+        present = self.status["iterations_done"]
+        if not self.peek(present):
+            self.pop(present, None)
 
     def get_state(self) -> dict[str, Any]:
         """Give the whole log as plain data, for a checkpoint.

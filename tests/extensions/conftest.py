@@ -86,7 +86,7 @@ class Regression:
         return MainLoop(self.algorithm, self.stream, extensions=extensions, **arguments)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_regression():
     """Give the class of a regression to build."""
     return Regression

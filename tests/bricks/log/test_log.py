@@ -118,6 +118,17 @@ def test_a_record_can_be_deleted(log):
     assert "gone" not in log.peek(1)
 
 
+def test_records_of_the_present_can_be_forgotten_with_their_row(log):
+    log.status["iterations_done"] = 3
+    log[2]["end"] = log[3]["end"] = True
+    log.forget(["end", "unknown"])
+
+    assert list(log) == [2]
+    log[3]["kept"] = log[3]["end"] = True
+    log.forget(["end"])
+    assert log[3] == {"kept": True}
+
+
 def test_peeking_at_a_time_makes_no_row(log):
     assert "cost" not in log.peek(5)
     assert len(log) == 0

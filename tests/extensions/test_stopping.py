@@ -1,0 +1,161 @@
+"""The end of training without improvement."""
+
+import pickle
+
+import pytest
+
+from extensions import FinishAfter, TrainingExtension
+from extensions.saveload import Checkpoint
+from extensions.stopping import EarlyStopping, FinishIfNoImprovementAfter
+
+
+def good_at(*times):
+    return {time: {"good": True} for time in times}
+
+
+def test_training_ends_when_the_iterations_are_over(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", iterations=4, after_batch=True)
+    loop = make_loop(stopping, records=good_at(1, 3))
+    loop.run()
+
+    assert loop.status["iterations_done"] == 7
+    assert loop.log[5]["good_patience_iterations"] == 2
+
+
+def test_training_ends_when_the_epochs_are_over(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", epochs=2, patience_log_record="left")
+    loop = make_loop(stopping, records=good_at(3, 6))
+    loop.run()
+
+    assert loop.status["epochs_done"] == 4
+    assert [loop.log[time]["left"] for time in (3, 6, 9, 12)] == [2, 2, 1, 0]
+
+
+def test_training_ends_although_the_patience_is_no_multiple_of_the_interval(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", iterations=4)
+    loop = make_loop(stopping, records=good_at(1))
+    loop.run()
+
+    assert loop.status["iterations_done"] == 6
+    assert loop.log[6]["good_patience_iterations"] == -1
+
+
+def test_a_notification_between_two_looks_counts(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", epochs=1)
+    loop = make_loop(stopping, records=good_at(2, 4, 5))
+    loop.run()
+
+    assert stopping.last_best_iter == 5
+    assert stopping.last_best_epoch == 2
+    assert loop.status["epochs_done"] == 3
+
+
+def test_a_notification_that_comes_after_the_look_at_its_row_counts(make_loop):
+    class Late(TrainingExtension):
+        def after_epoch(self):
+            if self.main_loop.status["epochs_done"] == 1:
+                self.main_loop.log.current_row["good"] = True
+
+    stopping = FinishIfNoImprovementAfter("good", iterations=4)
+    make_loop(stopping, Late(), FinishAfter(after_n_epochs=2)).run()
+
+    assert stopping.last_best_iter == 3
+
+
+def test_training_goes_on_until_there_was_a_first_notification(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", iterations=1, after_batch=True)
+    loop = make_loop(stopping, FinishAfter(after_n_batches=10), records={})
+    loop.run()
+
+    assert loop.status["iterations_done"] == 10
+
+
+def test_a_run_that_was_ended_does_not_train_any_further(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", epochs=1)
+    loop = make_loop(stopping, records=good_at(3))
+    loop.run()
+    loop.run()
+
+    assert loop.status["epochs_done"] == 2
+
+
+def test_a_run_goes_on_with_more_patience(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", epochs=1)
+    loop = make_loop(stopping, records=good_at(3))
+    loop.run()
+    stopping.epochs = 3
+    loop.run()
+
+    assert loop.status["epochs_done"] == 4
+
+
+def test_patience_goes_on_in_a_resumed_run(make_loop):
+    stopping = FinishIfNoImprovementAfter("good", iterations=4, after_batch=True)
+    fresh = FinishIfNoImprovementAfter("good", iterations=4, after_batch=True)
+    finish = FinishAfter(after_n_batches=5)
+    loop = make_loop(stopping, finish, records=good_at(3))
+    loop.run()
+    fresh.set_state(stopping.get_state())
+    loop.extensions.remove(finish)
+    loop.extensions[loop.extensions.index(stopping)] = fresh
+    loop.run()
+
+    assert loop.status["iterations_done"] == 7
+
+
+@pytest.mark.parametrize("arguments", [{}, {"iterations": 1, "epochs": 1}])
+def test_one_kind_of_patience_is_asked_for(arguments):
+    with pytest.raises(ValueError, match="give either `iterations` or `epochs`"):
+        FinishIfNoImprovementAfter("good", **arguments)
+
+
+def costs(*values):
+    return {3 * (epoch + 1): {"cost": value} for epoch, value in enumerate(values)}
+
+
+def test_early_stopping_ends_training_and_notes_the_best(make_loop):
+    loop = make_loop(EarlyStopping("cost", epochs=2), records=costs(3, 2, 4, 5, 1))
+    loop.run()
+
+    assert loop.status["epochs_done"] == 4
+    assert loop.status["best_cost"] == 2
+    assert [time for time in loop.log if "cost_best_so_far" in loop.log[time]] == [3, 6]
+
+
+def test_early_stopping_for_the_largest_value(make_loop):
+    stopping = EarlyStopping("cost", choose_best=max, iterations=4)
+    loop = make_loop(stopping, records=costs(1, 3, 2, 2))
+    loop.run()
+
+    assert loop.status["iterations_done"] == 12
+
+
+def test_early_stopping_saves_the_best_wherever_the_checkpoint_is_in_the_list(make_loop, tmp_path):
+    saved = []
+
+    class Saves(Checkpoint):
+        def _save(self, path):
+            saved.append((self.main_loop.status["epochs_done"], path))
+
+    checkpoint = Saves(tmp_path / "last.zip", after_training=False)
+    stopping = EarlyStopping("cost", checkpoint, tmp_path / "best.zip", epochs=2)
+    make_loop(checkpoint, stopping, records=costs(3, 2, 4, 5)).run()
+
+    assert saved == [(1, str(tmp_path / "best.zip")), (2, str(tmp_path / "best.zip"))]
+
+
+def test_early_stopping_needs_both_the_checkpoint_and_its_file(tmp_path):
+    with pytest.raises(ValueError, match="`checkpoint_extension` and `checkpoint_filename`"):
+        EarlyStopping("cost", Checkpoint(tmp_path / "x"), epochs=1)
+    with pytest.raises(ValueError, match="`checkpoint_extension` and `checkpoint_filename`"):
+        EarlyStopping("cost", checkpoint_filename="x", epochs=1)
+
+
+def test_early_stopping_has_a_state(make_loop):
+    stopping = EarlyStopping("cost", epochs=2)
+    make_loop(stopping, FinishAfter(after_n_epochs=2), records=costs(3, 4)).run()
+    fresh = EarlyStopping("cost", epochs=2)
+    fresh.set_state(stopping.get_state())
+
+    assert fresh.sub_extensions[1].last_best_epoch == 1
+    assert pickle.loads(pickle.dumps(stopping)).sub_extensions[1].last_best_epoch == 1

@@ -97,16 +97,10 @@ class ArrayPickler(pickle.Pickler):
         self.main_names: list[str] = []
         self.local_names: list[str] = []
 
-    def persistent_id(self, obj: Any) -> str | None:
-        """Name the array that is stored outside of the pickle, if `obj` is one."""
-        if isinstance(obj, _Stored):
-            return obj.name
-        if type(obj) is not numpy.ndarray or obj.dtype.hasobject or obj.nbytes < _SMALL:
-            return None
-        return self._store.name_of_array(obj)
-
     def reducer_override(self, obj: Any) -> Any:
-        """Refer to the values of named variables; notice what belongs to the script."""
+        """Refer to arrays that the archive holds; notice what belongs to the script."""
+        if type(obj) is numpy.ndarray:
+            return self._refer_to(obj)
         if isinstance(obj, Variable):
             return self._lay_out(obj)
         if isinstance(obj, type | types.FunctionType):
@@ -116,6 +110,11 @@ class ArrayPickler(pickle.Pickler):
             return NotImplemented
         options = (obj.readonly, obj.strict, obj.allow_downcast, obj.name)
         return make_container, (type(obj), obj.type, type(obj.storage), _Stored(name), *options)
+
+    def _refer_to(self, array: numpy.ndarray) -> Any:
+        if array.dtype.hasobject or array.nbytes < _SMALL:
+            return NotImplemented
+        return stored_array, (self._store.name_of_array(array),)
 
     def _lay_out(self, variable: Variable) -> Any:
         """Pickle what a variable is computed from before it, from the leaves on.
@@ -157,11 +156,34 @@ def keep_last(variables: list[Variable]) -> Variable:
     return variables[-1]
 
 
+def stored_array(name: str) -> numpy.ndarray:
+    """Stand for the array that an archive holds under a name.
+
+    A pickle calls this; `ArrayUnpickler` puts its own method in its place.
+
+    Parameters
+    ----------
+    name : str
+        Of the array.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        When another unpickler calls it.
+    """
+    raise pickle.UnpicklingError(
+        f"the array {name!r} is in the archive, not in the pickle; use `bricks.serialization.load`."
+    )
+
+
 class _Stored:
     """Stands for an array that the archive holds under a name."""
 
     def __init__(self, name: str):
         self.name = name
+
+    def __reduce__(self) -> Any:
+        return stored_array, (self.name,)
 
 
 def make_container(
@@ -214,14 +236,26 @@ class ArrayUnpickler(pickle.Unpickler):
         self._archive = archive
         self._arrays: dict[str, numpy.ndarray] = {}
 
-    def persistent_load(self, pid: str) -> numpy.ndarray:
-        """Give the array of a name, the same one each time."""
-        if pid not in self._arrays:
-            self._arrays[pid] = self._archive[pid]
-        return self._arrays[pid]
+    def stored_array(self, name: str) -> numpy.ndarray:
+        """Give the array of a name, the same one each time.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the archive.
+
+        Returns
+        -------
+        array
+        """
+        if name not in self._arrays:
+            self._arrays[name] = self._archive[name]
+        return self._arrays[name]
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         """Find a class or function, also one that has moved since."""
+        if (module_name, global_name) == (__name__, stored_array.__name__):
+            return self.stored_array
         path = f"{module_name}.{global_name}"
         if path in MOVED:
             module_name, _, global_name = MOVED[path].rpartition(".")

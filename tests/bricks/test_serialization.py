@@ -140,6 +140,13 @@ def test_every_array_is_stored_once(path):
     loaded.big[0][...] = 1
 
 
+def test_plain_pickle_says_where_the_arrays_are(path):
+    dump(numpy.zeros(1000), path)
+
+    with Archive(path) as archive, pytest.raises(pickle.UnpicklingError, match="'pickled/0' is in"):
+        pickle.loads(archive.member("object.pkl"))
+
+
 def test_unpickling_is_not_needed_for_the_state(path):
     loop = Loop()
     loop.forbidden = Forbidden()

@@ -278,7 +278,7 @@ class _Fit:
         for name in variables:
             if name in arrays and not self.ignores(name):
                 here, there = _kind(variables[name].get_value(borrow=True)), _kind(arrays[name])
-                if here != there:
+                if here != there and not _has_open_shape(variables[name], arrays[name]):
                     words = f"{name} ({there} in the state, {here} in the main loop)"
                     self._problems["of another shape or dtype"].append(words)
 
@@ -317,6 +317,13 @@ class _Fit:
                 + "\nName in `ignore` what shall stay as it is in the main loop ('*' stands for "
                 "any text), or build the main loop as it was."
             )
+
+
+def _has_open_shape(variable: SharedVariable, array: numpy.ndarray) -> bool:
+    """Tell whether a variable that gets its shape from the first batch may have an array's."""
+    here = variable.get_value(borrow=True)
+    is_open = bool(getattr(variable.tag, "first_batch", ()))
+    return is_open and (here.dtype, here.ndim) == (array.dtype, array.ndim)
 
 
 def _kind(array: numpy.ndarray) -> str:

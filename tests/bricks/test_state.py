@@ -2,8 +2,10 @@ from collections import OrderedDict
 
 import numpy
 import pytest
+from aesara import tensor
 
 from bricks import xla
+from bricks.monitoring import AggregationBuffer
 from bricks.state import get_state, named_extensions, parameter_path, set_state
 
 WEIGHTS = "/mlp/linear_0.W"
@@ -104,6 +106,22 @@ def test_a_loop_that_gets_the_state_of_another_has_the_same_bits():
         assert values(second)[name].tobytes() == value.tobytes()
     assert second.extensions[0].state == {"best": 1.5}
     assert second.log.state == {"rows": 0}
+
+
+def test_an_accumulator_whose_shape_the_first_batch_gives_takes_that_of_the_state():
+    features = tensor.fmatrix("features")
+    columns = features.mean(axis=0).copy(name="columns")
+    first, second = Loop(0), Loop(0)
+    for loop in (first, second):
+        pairs = AggregationBuffer([columns]).accumulation_updates
+        loop.algorithm.state = OrderedDict((target.name, target) for target, _ in pairs)
+    mean = first.algorithm.state["monitoring/columns.numerator"]
+    mean.set_value(numpy.arange(3.0))
+
+    set_state(second, get_state(first))
+
+    restored = second.algorithm.state["monitoring/columns.numerator"].get_value()
+    numpy.testing.assert_array_equal(restored, [0, 1, 2])
 
 
 def test_only_the_parts_that_are_asked_for_are_restored():

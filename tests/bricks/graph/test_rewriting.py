@@ -288,3 +288,40 @@ class TestLoops:
             graph.replace({step_input: step_input * 2})
         with pytest.raises(ValueError, match="uses what that loop gives"):
             graph.replace({inner: inner * states[-1]})
+
+    def test_variables_of_another_loop_s_step_are_refused_in_words(self):
+        x = tensor.dvector("x")
+        first, second = (
+            aesara.scan(Square(name=name).apply, sequences=[x])[0] for name in ("first", "second")
+        )
+        out = first + second
+        graph = ComputationGraph(out)
+        one, two = VariableFilter(roles=[OUTPUT])(graph.scan_variables)
+
+        with pytest.raises(
+            ValueError, match="uses .*, an input of the step of a loop, directly or"
+        ):
+            graph.replace({one: one + two})
+        with pytest.raises(ValueError, match="through a variable of a loop that it does not stand"):
+            graph.replace({out: out + one})
+
+    def test_in_a_loop_in_a_loop_variables_of_the_outer_step_may_be_used(self):
+        x, factor = tensor.dmatrix("x"), tensor.dscalar("factor")
+        outer, inner = Square(name="outer"), Square(name="inner")
+
+        def rows(row):
+            total = outer.apply(row.sum())
+            out, _ = aesara.scan(lambda element: inner.apply(element), sequences=[row])
+            return out + total
+
+        graph = ComputationGraph(aesara.scan(rows, sequences=[x])[0])
+        of_outer, of_inner = (
+            VariableFilter(roles=[OUTPUT], bricks=[brick])(graph.scan_variables)[0]
+            for brick in (outer, inner)
+        )
+
+        new = graph.replace({of_inner: of_inner * of_outer * factor, of_outer: of_outer + 1})
+
+        x_ = numpy.array([[1.0, 2.0], [3.0, 4.0]])
+        total = x_.sum(axis=1, keepdims=True) ** 2 + 1
+        assert_allclose(value(new, {"x": x_, "factor": 2.0}, "py"), x_**2 * total * 2 + total)

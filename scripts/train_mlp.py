@@ -62,8 +62,10 @@ def build_main_loop(arguments: argparse.Namespace) -> MainLoop:
     graph = ComputationGraph(cost)
     layer_inputs = VariableFilter(roles=[INPUT], bricks=mlp.linear_transformations)(graph.variables)
     regularized = apply_dropout(graph, layer_inputs[1:], 0.3, seed=arguments.seed)
+    (regularized_cost,) = regularized.outputs
+    regularized_cost.name = "cost"
     algorithm = GradientDescent(
-        cost=regularized.outputs[0],
+        cost=regularized_cost,
         parameters=graph.parameters,
         step_rule=Adam(arguments.learning_rate),
     )
@@ -78,11 +80,9 @@ def build_main_loop(arguments: argparse.Namespace) -> MainLoop:
         log=JSONLinesLog(checkpoint.with_suffix(".jsonl")),
         extensions=[
             FinishAfter(after_n_epochs=arguments.epochs),
+            TrainingDataMonitoring([regularized_cost], prefix="train", after_epoch=True),
             TrainingDataMonitoring(
-                [regularized.outputs[0]],
-                prefix="train",
-                after_epoch=True,
-                every_n_batches=arguments.log_every,
+                [regularized_cost], prefix="batch", every_n_batches=arguments.log_every
             ),
             DataStreamMonitoring([cost, error_rate], test, prefix="test"),
             TrackTheBest("test_error_rate"),
@@ -108,13 +108,13 @@ def parse_arguments(args: list[str] | None = None) -> argparse.Namespace:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", choices=sorted(NUM_FEATURES), default="digits")
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--hidden", type=int, default=256, help="units in each hidden layer")
     parser.add_argument("--learning-rate", type=float, default=0.001)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checkpoint", default="mlp.zip", help="file to write, and to go on from")
     parser.add_argument("--checkpoint-every", type=int, default=200, metavar="BATCHES")
-    parser.add_argument("--log-every", type=int, metavar="BATCHES", help="default: every epoch")
+    parser.add_argument("--log-every", type=int, default=100, metavar="BATCHES")
     parser.add_argument("--print-every", type=int, default=10, metavar="EPOCHS")
     return parser.parse_args(args)
 

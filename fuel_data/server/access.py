@@ -64,29 +64,27 @@ class OwnServer:
 
     def _check(self) -> None:
         assert self.process is not None
-        status = self.process.exit_status()
-        if status is None:
-            return
-        if status < 0:
-            raise ConnectionLost(f"the server was ended by signal {-status}")
-        lines = self.process.last_lines()
-        self.close()
-        raise ServerError(f"ServerDataStream: no server could be started for {self}.{lines}")
+        if self.process.exit_status() is not None:
+            raise ConnectionLost("the server ended before it answered")
 
     def lost(self, connection: Connection | None) -> None:
         """End the server, which hangs or is dead, and count; see `Access`."""
         process = self.process
         if process is None or (connection is not None and connection.address != process.address):
             return  # another iterator of the stream was here before
-        lines = process.last_lines()
-        process.kill()
+        status = process.bury()
         self.process = None
+        if connection is None and status > 0:
+            raise ServerError(
+                f"ServerDataStream: no server could be started for {self}.{process.last_lines()}"
+            )
         self._losses += 1
         if self._losses > MAX_RESTARTS:
             self._losses = 0
             raise ServerError(
                 f"ServerDataStream: the server for {self} died {MAX_RESTARTS + 1} times and gave "
-                f"no batch in between. Read the stream in this process to see why.{lines}"
+                "no batch in between. Read the stream in this process to see why."
+                f"{process.last_lines()}"
             )
 
     def progressed(self) -> None:

@@ -14,7 +14,7 @@ from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import DEFAULT_PORT
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError
-from fuel_data.server.protocol import HEARTBEAT
+from fuel_data.server.protocol import HEARTBEAT, draws_on
 from fuel_data.server.recipe import Recipe
 from fuel_data.server.server import address_of
 from fuel_data.streams import AbstractDataStream
@@ -251,7 +251,7 @@ class ServerDataStream(AbstractDataStream):
 
     def _memory(self) -> dict[str, Any] | None:
         """Give the position after which generators with a memory are to go on."""
-        return self._last_state if _draws_on(self._last_state) else None
+        return self._last_state if draws_on(self._last_state) else None
 
     def _lost(self, connection: Connection | None) -> None:
         """Take note that a connection broke, or raise if there is no hope."""
@@ -298,18 +298,22 @@ class ServedStage:
         message = self._try(self._receive)
         self._go_to(message["state"])
         self.stream._progressed(message["state"])
-        assert self._connection is not None
         if message["type"] == "end":
             self._ended = True
-            self.stream._release(self._connection)
-            self._connection = None
+            self._release()
             raise StopIteration
+        assert self._connection is not None
         self._handed_out += 1
         # In lots, for a message costs about as much as a small batch.
         if self._handed_out >= self.stream._lot:
             self._connection.send({"type": "more", "credits": self._handed_out})
             self._handed_out = 0
         return message["data"]
+
+    def _release(self) -> None:
+        assert self._connection is not None
+        self.stream._release(self._connection)
+        self._connection = None
 
     def _go_to(self, state: dict[str, Any]) -> None:
         self._position = state["position"]
@@ -326,6 +330,9 @@ class ServedStage:
 
     def _receive(self) -> dict[str, Any]:
         message = self._open().receive()
+        while message["type"] == "left":
+            self._release()
+            message = self._open().receive()
         if (message["epoch"], message["index"]) != (self.epoch, self._index):
             # A message was taken and then lost to an interrupt.
             raise ConnectionLost(f"batch {self._index} was expected, {message['index']} came")
@@ -376,10 +383,3 @@ class ServedStage:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _draws_on(position: Any) -> bool:
-    """Tell whether a position holds the state of a generator that later epochs draw from."""
-    if isinstance(position, dict):
-        return any(key in ("rng", "rngs") or _draws_on(item) for key, item in position.items())
-    return isinstance(position, list) and any(map(_draws_on, position))

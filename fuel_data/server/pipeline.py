@@ -12,6 +12,7 @@ from typing import Any
 import zmq
 
 from fuel_data.server.errors import WireError
+from fuel_data.server.protocol import draws_on
 from fuel_data.server.wire import pack, unpack
 
 STOP = b"stop"
@@ -70,13 +71,20 @@ class Pipeline(threading.Thread):
     def _obey(self, identity: bytes, order: dict[str, Any]) -> None:
         if order["type"] == "open":
             self._drop(identity)
-            session = _Session(self._stream, self._hwm)
-            self._sessions[identity] = session
-            self._send(identity, session.open(order))
+            self._open(identity, order)
         elif order["type"] == "more" and identity in self._sessions:
             self._sessions[identity].give(order["credits"])
         elif order["type"] == "close":
             self._drop(identity)
+
+    def _open(self, identity: bytes, order: dict[str, Any]) -> None:
+        session = _Session(self._stream, self._hwm)
+        answer = session.open(order)
+        if draws_on(answer.get("state")):
+            for other in list(self._sessions):
+                self._send(other, {"type": "left"})
+        self._sessions[identity] = session
+        self._send(identity, answer)
 
     def _drop(self, identity: bytes) -> None:
         session = self._sessions.pop(identity, None)
@@ -89,7 +97,7 @@ class Pipeline(threading.Thread):
         except WireError as error:
             message = _failure(error)
             frames = pack(message)
-        if message["type"] in ("end", "error"):
+        if message["type"] in ("end", "error", "left"):
             self._drop(identity)
         # Copied here: the stream may use the memory of its batch for the next one.
         self._socket.send_multipart([identity, *frames], copy=True)

@@ -29,6 +29,7 @@ from fuel_data.server.recipe import Recipe, build_from_plain
 
 _LAST_LINES = 40
 _MAX_WAIT_FOR_END = 5.0
+_MAX_WAIT_FOR_DEATH = 1.0
 
 
 class ServerProcess:
@@ -88,10 +89,19 @@ class ServerProcess:
         """
         return self._process.poll()
 
-    def kill(self) -> None:
-        """End it at once, though it may hang."""
+    def bury(self) -> int:
+        """Wait a little for its end, which shows already, and end it if it hangs.
+
+        Returns
+        -------
+        int
+            The exit status, the negated number of a signal that killed it.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_MAX_WAIT_FOR_DEATH)
         self._process.kill()
         self.close()
+        return self._process.returncode
 
     def last_lines(self) -> str:
         """Give the end of what it printed.

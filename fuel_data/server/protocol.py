@@ -19,6 +19,7 @@ more     client       ``credits``: how many batches more the client can take
 batch    server       ``epoch`` and ``index`` of the batch, ``data`` (one item for each source) and
                       the ``state`` of the served iterator after it
 end      server       ``epoch``, ``index`` (how many batches there were) and ``state``
+left     server       nothing: the epoch was left for another client; open it again
 error    server       ``reason``: why the stream could not be opened or read, ``traceback``
 alive    server       nothing: asks the transport whether the client is still there
 ======== ============ ==========================================================================
@@ -36,9 +37,10 @@ same or another server, and the first batch that comes is the next one. Batches 
 beyond it are thrown away with the connection. A batch whose number is not the expected one counts
 as a loss.
 
-*Generators with a memory* (``rng=`` arguments) draw from epoch to epoch on. Prefetching draws
-ahead, and a new server begins anew, so the client that opens an epoch sends the last state it saw
-of such a pipeline as ``after``.
+*Generators with a memory*, which users hand in as ``rng=``, draw from epoch to epoch on.
+Prefetching draws ahead, and a new server begins anew, so the client that opens an epoch sends the
+last state it saw of such a pipeline as ``after``. One epoch of such a pipeline is open at a time:
+opening it leaves the others, whose clients open them again, after their states, when they read on.
 
 *Life signs.* ZeroMQ's own heartbeats go both ways, answered by its I/O threads: neither a batch
 that takes minutes nor code that holds Python's lock looks like a death. A process that is killed
@@ -85,6 +87,23 @@ def describe_stream(stream: Any) -> dict[str, Any]:
         "digest": stream.digest(),
         "pipeline": repr(stream),
     }
+
+
+def draws_on(position: Any) -> bool:
+    """Tell whether a position holds the state of a generator that later epochs draw from.
+
+    Parameters
+    ----------
+    position : plain data
+        A position or a state.
+
+    Returns
+    -------
+    bool
+    """
+    if isinstance(position, dict):
+        return any(key in ("rng", "rngs") or draws_on(item) for key, item in position.items())
+    return isinstance(position, list) and any(map(draws_on, position))
 
 
 _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {

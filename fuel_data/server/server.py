@@ -145,6 +145,7 @@ class Server:
     ) -> None:
         self._heartbeat = heartbeat
         self._folder: Path | None = None
+        self._path: Path | None = None
         self._token_file: TokenFile | None = None
         if address is None:
             self._folder = make_ipc_folder()
@@ -184,6 +185,8 @@ class Server:
             raise ServerError(f"address: cannot listen at {address}: {error}") from error
         finally:
             os.umask(umask)
+        if address.startswith("ipc://"):
+            self._path = Path(address[6:])
         return router.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def _choose_token(self, token: str | None) -> str | None:
@@ -311,6 +314,8 @@ class Server:
         os.close(self._stop_write)
         if self._token_file is not None:
             self._token_file.remove()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -1,0 +1,109 @@
+"""Streams for the tests of the server, built by name."""
+
+import hashlib
+import os
+import signal
+import sys
+import time
+
+import numpy
+
+from fuel_data.datasets import IndexableDataset
+from fuel_data.datasets.hdf5 import H5PYDataset
+from fuel_data.schemes import SequentialScheme, ShuffledScheme
+from fuel_data.streams import DataStream
+from fuel_data.transformers import Mapping
+
+VARIABLE = 1
+
+
+def counted(num_examples=10, batch_size=2, seed=1):
+    dataset = IndexableDataset(
+        {"x": numpy.arange(2 * num_examples).reshape(-1, 2), "y": numpy.arange(num_examples)},
+        axis_labels={"x": ("batch", "feature"), "y": ("batch",)},
+    )
+    return DataStream(dataset, iteration_scheme=ShuffledScheme(num_examples, batch_size, seed=seed))
+
+
+def in_order(num_examples=10, batch_size=2):
+    dataset = IndexableDataset({"x": numpy.arange(num_examples)})
+    return DataStream(dataset, iteration_scheme=SequentialScheme(num_examples, batch_size))
+
+
+def _noisy(batch, rng):
+    # Some work, so that a kill falls into it.
+    seed = bytes(8)
+    for _ in range(1000):
+        seed = hashlib.sha256(seed).digest()
+    return (batch[0] + rng.normal(size=batch[0].shape), *batch[1:])
+
+
+def random(path=None, load_in_memory=True):
+    stream = counted(100, 3)
+    if path is not None:
+        dataset = H5PYDataset(path, which_sets=("train",), load_in_memory=load_in_memory)
+        stream = DataStream(dataset, iteration_scheme=ShuffledScheme(100, 3, seed=1))
+    return Mapping(stream, _noisy, random=True, seed=3)
+
+
+def with_generator(seed=4):
+    scheme = ShuffledScheme(10, 2, rng=numpy.random.RandomState(seed))
+    return DataStream(IndexableDataset({"x": numpy.arange(10)}), iteration_scheme=scheme)
+
+
+def _fail_at_six(batch):
+    if 6 in batch[0]:
+        raise ZeroDivisionError("the sixth is bad")
+    return batch
+
+
+def failing():
+    return Mapping(in_order(), _fail_at_six)
+
+
+def _leave_at_six(batch):
+    if 6 in batch[0]:
+        sys.exit("leaving")
+    return batch
+
+
+def leaving():
+    return Mapping(in_order(), _leave_at_six)
+
+
+def _die_at_six(batch):
+    if 6 in batch[0]:
+        print("about to die", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return batch
+
+
+def dying():
+    return Mapping(in_order(), _die_at_six)
+
+
+def _hang_at_six(batch):
+    if 6 in batch[0]:
+        time.sleep(600)
+    return batch
+
+
+def hanging():
+    return Mapping(in_order(), _hang_at_six)
+
+
+def slow_to_load():
+    time.sleep(600)
+
+
+def modules():
+    names = sorted({name.partition(".")[0] for name in sys.modules})
+    return IndexableDataset({"name": numpy.array(names)}).get_example_stream()
+
+
+def no_stream():
+    return [1, 2, 3]
+
+
+def needs(path):
+    raise KeyError(path)

@@ -1,0 +1,73 @@
+import stat
+
+import pytest
+
+from fuel_data.server.addresses import TokenFile, check_address, make_ipc_folder, refuse_busy_path
+from fuel_data.server.errors import AddressError, ServerError
+
+
+@pytest.mark.parametrize(
+    ("address", "checked"),
+    [
+        ("ipc:///tmp/a", "ipc:///tmp/a"),
+        ("tcp://localhost:5557", "tcp://127.0.0.1:5557"),
+        ("tcp://127.0.1.1:0", "tcp://127.0.1.1:0"),
+    ],
+)
+def test_addresses_on_this_machine_are_taken(address, checked):
+    assert check_address(address) == checked
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tcp://*:5557", r"not on this machine's loopback.*ssh -L 5557:127.0.0.1:5557 HOST"),
+        ("tcp://0.0.0.0:5557", "not on this machine's loopback"),
+        ("tcp://127.0.0.1.example.org:1", "not on this machine's loopback"),
+        ("tcp://example.org:1", "not on this machine's loopback"),
+        ("ipc://" + "a" * 104, "has 104 bytes, a socket's may have 103"),
+        ("ipc://@abstract", "expected 'ipc://PATH'"),
+        ("ipc://", "expected 'ipc://PATH'"),
+        ("127.0.0.1:5557", "expected 'ipc://PATH' or 'tcp://127.0.0.1:PORT'"),
+    ],
+)
+def test_other_addresses_are_refused_in_words(address, words):
+    with pytest.raises(AddressError, match=words):
+        check_address(address)
+
+
+def test_the_default_folder_is_for_the_user_only_and_short(monkeypatch, tmp_path):
+    deep = tmp_path / ("d" * 90)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+
+    folder = make_ipc_folder()
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    folder.rmdir()
+
+    assert mode == 0o700
+    assert folder.parent.as_posix() == "/tmp"
+
+
+def test_a_path_that_is_no_socket_is_not_replaced(tmp_path):
+    (tmp_path / "thesis.txt").write_text("all of it")
+
+    with pytest.raises(ServerError, match="thesis.txt exists and is no socket"):
+        refuse_busy_path(f"ipc://{tmp_path}/thesis.txt")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(ServerError, match="folder of 'ipc://.*/no/s' does not exist"):
+        refuse_busy_path(f"ipc://{tmp_path}/no/s")
+
+
+def test_a_token_is_readable_by_the_user_only():
+    file = TokenFile("tcp://127.0.0.1:5557")
+
+    file.write("secret")
+
+    assert file.path.name == "5557.token"
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert file.read() == "secret"
+    file.remove()
+    assert file.read() is None

@@ -1,0 +1,566 @@
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+
+import numpy
+import pytest
+import server_recipes as recipes
+from numpy.testing import assert_equal
+from server_helpers import RECIPES, processes_naming, serving, wait_until
+
+from fuel_data.datasets import IndexableDataset
+from fuel_data.server import PipelineError, ServerError, serve
+from fuel_data.server.errors import RecipeError
+from fuel_data.streams import ServerDataStream
+from fuel_data.testing.checks import check_resumption, same_data
+from fuel_data.testing.pipelines import STREAMS
+from fuel_data.transformers import Mapping
+
+
+def epochs(stream, number=2):
+    return [list(stream.get_epoch_iterator()) for _ in range(number)]
+
+
+@contextlib.contextmanager
+def client_of(stream, **options):
+    with serving(stream) as server, ServerDataStream(address=server.address, **options) as client:
+        yield client
+
+
+# The contract of all streams
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=[case.name for case in STREAMS])
+def test_a_served_stream_gives_what_the_stream_gives(case):
+    with client_of(case.build(11)) as client:
+        assert same_data(epochs(client), epochs(case.build(11)))
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=[case.name for case in STREAMS])
+def test_a_served_stream_resumes_at_every_step(case):
+    with contextlib.ExitStack() as stack:
+        clients = []
+
+        def build(num_examples):
+            # A generator of the user's is one for all iterators of a stream.
+            if not clients or case.shares_rng:
+                clients.append(stack.enter_context(client_of(case.build(num_examples))))
+            return pickle.loads(pickle.dumps(clients[-1]))
+
+        check_resumption(build, by_pickle=not case.shares_rng)
+
+
+def test_a_served_stream_says_what_the_stream_says():
+    stream = recipes.counted()
+    stream.metadata = {"x": {"unit": "volt"}}
+    with client_of(stream) as client:
+        assert client.sources == ("x", "y")
+        assert client.axis_labels == {"x": ("batch", "feature"), "y": ("batch",)}
+        assert client.produces_examples is False
+        assert client.metadata == {"x": {"unit": "volt"}}
+        assert client.num_batches == len(client) == 5
+        assert client.num_examples == 10
+        assert client.digest() == stream.digest()
+
+
+def test_positions_of_served_and_own_iterators_are_the_same_plain_data():
+    own = recipes.random().get_epoch_iterator(epoch=2)
+    with client_of(recipes.random()) as client:
+        served = client.get_epoch_iterator(epoch=2)
+        for _ in range(3):
+            assert served.get_state() == own.get_state()
+            next(served), next(own)
+        own.set_state(served.get_state())
+        assert_equal(next(own), next(served))
+
+
+def test_epochs_are_counted_and_can_be_chosen():
+    reference = epochs(recipes.counted(), 4)
+    with client_of(recipes.counted()) as client:
+        assert same_data(list(client.get_epoch_iterator(epoch=2)), reference[2])
+        assert same_data(list(client.get_epoch_iterator()), reference[3])
+
+
+def test_two_iterators_do_not_disturb_each_other():
+    reference = epochs(recipes.counted())
+    with client_of(recipes.counted()) as client:
+        one, two = client.get_epoch_iterator(), client.get_epoch_iterator()
+        pairs = list(zip(one, two, strict=True))
+
+    assert same_data([pair[0] for pair in pairs], reference[0])
+    assert same_data([pair[1] for pair in pairs], reference[1])
+
+
+def test_an_epoch_that_was_left_does_not_leak_into_the_next():
+    reference = epochs(recipes.counted())
+    with client_of(recipes.counted()) as client:
+        next(client.get_epoch_iterator())
+
+        assert same_data(list(client.get_epoch_iterator()), reference[1])
+
+
+def test_a_generator_with_a_memory_is_not_ahead_after_an_epoch_that_was_left():
+    own = recipes.with_generator()
+    next(own.get_epoch_iterator())
+    with client_of(recipes.with_generator()) as client:
+        next(client.get_epoch_iterator())
+
+        assert same_data(epochs(client), epochs(own))
+
+
+def test_two_iterators_that_share_a_generator_keep_their_sequences():
+    own = recipes.with_generator()
+    reference = list(own.get_epoch_iterator()), list(own.get_epoch_iterator())
+    with client_of(recipes.with_generator(), hwm=1) as client:
+        one = client.get_epoch_iterator()
+        first = [next(one)]
+        state = one.get_state()
+        rest = list(one)
+        two = client.get_epoch_iterator()
+        second = [next(two)]
+        one.set_state(state)
+        pairs = list(zip(one, two, strict=True))
+
+    assert same_data(first + rest, reference[0])
+    assert same_data([pair[0] for pair in pairs], reference[0][1:])
+    assert same_data(second + [pair[1] for pair in pairs], reference[1])
+
+
+def test_an_iterator_gives_dicts_when_asked():
+    with client_of(recipes.in_order()) as client:
+        assert_equal(next(client.get_epoch_iterator(as_dict=True)), {"x": [0, 1]})
+
+
+def test_arrays_can_be_written_to():
+    with client_of(recipes.in_order()) as client:
+        (array,) = next(client.get_epoch_iterator())
+        array += 1
+
+    assert array.tolist() == [1, 2]
+
+
+def test_transformers_go_over_a_served_stream_and_resume():
+    def add(batch, rng):
+        return (batch[0] + rng.integers(100), *batch[1:])
+
+    with client_of(recipes.counted()) as client:
+        check_resumption(lambda _: Mapping(client, add, random=True, seed=1), by_pickle=False)
+
+
+def test_a_transformer_on_this_side_draws_other_numbers_than_one_on_the_server():
+    def draw(batch, rng):
+        return (rng.integers(2**62, size=1), batch[1])
+
+    over = Mapping(recipes.counted(), draw, random=True, seed=1)
+    with client_of(over) as client:
+        here = Mapping(client, draw, random=True, seed=1)
+
+        assert next(here.get_epoch_iterator())[0] != next(client.get_epoch_iterator(epoch=0))[0]
+
+
+def test_reading_ahead_goes_as_far_as_the_credits_and_further_when_batches_are_taken():
+    seen = []
+
+    def note(batch):
+        seen.append(int(batch[0][0]))
+        return batch
+
+    with client_of(Mapping(recipes.in_order(40, 1), note), hwm=4) as client:
+        iterator = client.get_epoch_iterator()
+        wait_until(lambda: len(seen) == 4)
+        next(iterator), next(iterator)
+        wait_until(lambda: len(seen) == 6)
+        iterator.close()
+
+
+def test_get_data_is_refused_with_the_way_out():
+    stream = serve(f"{RECIPES}:in_order")
+
+    with pytest.raises(ValueError, match=r"read next\(stream.get_epoch_iterator\(\)\) instead"):
+        stream.get_data()
+
+
+# Fuel's arguments
+
+
+def test_fuels_arguments_are_taken_and_checked():
+    labels = {"x": ("batch", "feature"), "y": ("batch",)}
+    with serving(recipes.counted(), address="tcp://127.0.0.1:0") as server:
+        port = int(server.address.rpartition(":")[2])
+        client = ServerDataStream(["x", "y"], False, "localhost", port, 10, labels)
+        with client:
+            assert client.sources == ("x", "y")  # known before the server is asked
+            assert same_data(epochs(client), epochs(recipes.counted()))
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        ({"sources": ("x",)}, r"`sources` must be \('x',\) .*, but the server's is \('x', 'y'\)"),
+        ({"produces_examples": True}, "`produces_examples` must be True .* server's is False"),
+        ({"axis_labels": {"x": None}}, "`axis_labels` must be .*It serves DataStream"),
+    ],
+)
+def test_a_server_that_gives_something_else_is_an_error(expected, words):
+    with (
+        client_of(recipes.counted(), **expected) as client,
+        pytest.raises(ServerError, match=words),
+    ):
+        client.get_epoch_iterator()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"recipe": "a:b", "port": 1}, "give a `recipe` or an address, not both"),
+        ({"arguments": {}}, "`arguments` are those of a `recipe`"),
+        ({"hwm": 0}, "`hwm` must be at least 1, got 0"),
+        ({"port": 1, "address": "ipc://a"}, "give `port` or `address`, not both"),
+        ({"host": "example.org"}, "not on this machine's loopback"),
+    ],
+)
+def test_arguments_that_contradict_each_other_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        ServerDataStream(**options)
+
+
+# A running server
+
+
+def test_the_client_finds_the_token_of_a_server_of_the_same_user(folder):
+    with (
+        serving(recipes.in_order(), address="tcp://127.0.0.1:0") as server,
+        ServerDataStream(address=server.address) as client,
+    ):
+        assert client.num_batches == 5
+        assert len(list(folder.rglob("*.token"))) == 1
+    assert list(folder.rglob("*.token")) == []
+
+
+def test_a_wrong_token_is_an_error_at_once():
+    with (
+        serving(recipes.in_order(), token="right") as server,
+        ServerDataStream(address=server.address, token="wrong") as client,
+        pytest.raises(ServerError, match="the server refuses: the token is missing or wrong"),
+    ):
+        next(client.get_epoch_iterator())
+
+
+def test_a_server_that_is_not_there_yet_is_waited_for(folder):
+    address = f"ipc://{folder}/late"
+    results = []
+    with ServerDataStream(address=address) as client:
+        reader = threading.Thread(target=lambda: results.append(client.sources))
+        reader.start()
+        with serving(recipes.in_order(), address=address):
+            reader.join(10)
+
+    assert results == [("x",)]
+
+
+def test_a_server_that_never_comes_is_an_error_that_says_what_to_do(folder):
+    with (
+        ServerDataStream(address=f"ipc://{folder}/never", timeout=0.1) as client,
+        pytest.raises(ServerError, match="no server answers at ipc://.* for 0.1 sec.*fuel-server"),
+    ):
+        next(client.get_epoch_iterator())
+
+
+def test_a_server_that_was_started_again_at_its_address_is_found_and_goes_on(folder):
+    address = f"ipc://{folder}/again"
+    reference = list(recipes.random().get_epoch_iterator())
+    with ServerDataStream(address=address, hwm=2) as client:
+        with serving(recipes.random(), address=address):
+            iterator = client.get_epoch_iterator()
+            items = [next(iterator) for _ in range(7)]
+        with serving(recipes.random(), address=address):
+            items += list(iterator)
+
+    assert same_data(items, reference)
+
+
+def test_another_pipeline_at_the_address_is_an_error(folder):
+    address = f"ipc://{folder}/other"
+    with ServerDataStream(address=address, hwm=1) as client:
+        with serving(recipes.counted(seed=1), address=address):
+            iterator = client.get_epoch_iterator()
+            next(iterator)
+        with (
+            serving(recipes.counted(seed=2), address=address),
+            pytest.raises(ServerError, match="now serves another pipeline, DataStream"),
+        ):
+            list(iterator)
+
+
+def test_what_is_no_data_server_is_given_up(folder):
+    with socket.socket(socket.AF_UNIX) as other, contextlib.ExitStack() as stack:
+        other.bind(f"{folder}/other")
+        other.listen()
+        done = threading.Event()
+
+        def hang_up():
+            while not done.is_set():
+                with contextlib.suppress(TimeoutError):
+                    other.accept()[0].close()
+
+        stack.callback(os.unlink, f"{folder}/other")
+        other.settimeout(0.1)
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(done.set)
+        client = ServerDataStream(address=f"ipc://{folder}/other", timeout=0.3)
+
+        with pytest.raises(ServerError, match="no server answers"):
+            next(client.get_epoch_iterator())
+
+
+def test_a_batch_that_takes_many_heartbeats_is_waited_for():
+    def wait(batch):
+        time.sleep(0.5)
+        return batch
+
+    with (
+        serving(Mapping(recipes.in_order(2), wait), heartbeat=0.05) as server,
+        ServerDataStream(address=server.address, heartbeat=0.05, timeout=0.1) as client,
+    ):
+        assert_equal(list(client.get_epoch_iterator()), [([0, 1],)])
+
+
+def test_an_interrupt_between_two_batches_loses_none(monkeypatch):
+    with client_of(recipes.counted()) as client:
+        iterator = client.get_epoch_iterator()
+        items = [next(iterator)]
+        progressed = client._progressed
+
+        def interrupt(state):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(client, "_progressed", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            next(iterator)
+        monkeypatch.setattr(client, "_progressed", progressed)
+        items += list(iterator)
+
+    assert same_data(items, list(recipes.counted().get_epoch_iterator()))
+
+
+# Errors in the pipeline
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [("failing", "ZeroDivisionError: the sixth is bad"), ("leaving", "SystemExit: leaving")],
+)
+def test_an_error_in_the_pipeline_comes_at_its_batch_with_its_traceback(recipe, words):
+    with client_of(getattr(recipes, recipe)()) as client:
+        iterator = client.get_epoch_iterator()
+        items = [next(iterator)[0].tolist() for _ in range(3)]
+        with pytest.raises(PipelineError, match=words) as first:
+            next(iterator)
+        with pytest.raises(PipelineError, match=words):
+            next(iterator)
+
+    assert items == [[0, 1], [2, 3], [4, 5]]
+    assert "server_recipes.py" in str(first.value)
+    assert iterator.index == 3
+
+
+def test_a_recipe_that_fails_is_an_error_with_the_servers_words():
+    with (
+        serve(f"{RECIPES}:countd") as client,
+        pytest.raises(
+            ServerError,
+            match="(?s)no server could be started for recipe='.*:countd', arguments={}"
+            ".*last lines:.*no function 'countd'. Did you mean 'counted'",
+        ),
+    ):
+        next(client.get_epoch_iterator())
+
+
+def test_a_recipe_that_raises_is_an_error_with_its_traceback():
+    with (
+        serve(f"{RECIPES}:needs", path="gone") as client,
+        pytest.raises(ServerError, match="(?s)Traceback.*raise KeyError.*KeyError: 'gone'"),
+    ):
+        next(client.get_epoch_iterator())
+
+
+def test_a_missing_file_is_an_error_when_the_stream_is_made():
+    with pytest.raises(RecipeError, match="there is no file"):
+        serve("missing.py:build")
+
+
+# A server of one's own
+
+
+def server_pid(stream):
+    return stream._access.process.pid
+
+
+def test_a_server_of_its_own_is_started_when_it_is_needed_and_ended_by_close(folder):
+    stream = serve(f"{RECIPES}:counted", batch_size=5)
+    assert processes_naming(str(folder)) == []
+
+    result = epochs(stream)
+
+    assert processes_naming(str(folder)) == [server_pid(stream)]
+    stream.close()
+    assert processes_naming(str(folder)) == []
+    assert same_data(result, epochs(recipes.counted(batch_size=5)))
+
+
+def test_reading_after_close_starts_it_again_and_goes_on():
+    with serve(f"{RECIPES}:random") as stream:
+        iterator = stream.get_epoch_iterator()
+        items = [next(iterator)]
+        stream.close()
+        items += list(iterator)
+
+    assert same_data(items, list(recipes.random().get_epoch_iterator()))
+
+
+def test_a_stream_that_is_forgotten_ends_its_server(folder):
+    stream = serve(f"{RECIPES}:counted")
+    iterator = stream.get_epoch_iterator()
+    next(iterator)
+
+    del stream, iterator
+
+    wait_until(lambda: not processes_naming(str(folder)))
+
+
+def test_the_server_has_a_session_of_its_own():
+    with serve(f"{RECIPES}:counted") as stream:
+        next(stream.get_epoch_iterator())
+
+        assert os.getsid(server_pid(stream)) == server_pid(stream)
+
+
+def test_the_server_imports_neither_compiler_nor_tests():
+    with serve(f"{RECIPES}:modules") as stream:
+        names = {str(name) for (name,) in stream.get_epoch_iterator()}
+
+    assert {"numpy", "zmq", "fuel_data"} <= names
+    assert not names & {"aesara", "jax", "jaxlib", "bricks", "extensions", "scipy", "pytest"}
+
+
+def test_a_server_that_was_killed_is_replaced_without_a_word():
+    with serve(f"{RECIPES}:random") as stream:
+        iterator = stream.get_epoch_iterator()
+        items = []
+        for index, item in enumerate(iterator):
+            items.append(item)
+            if index % 10 == 5:
+                os.kill(server_pid(stream), signal.SIGKILL)
+
+    assert same_data(items, list(recipes.random().get_epoch_iterator()))
+
+
+def test_a_server_that_was_killed_at_the_end_of_an_epoch_is_replaced():
+    with serve(f"{RECIPES}:with_generator") as stream:
+        items = []
+        for _ in range(3):
+            items.append(list(stream.get_epoch_iterator()))
+            os.kill(server_pid(stream), signal.SIGKILL)
+
+    assert same_data(items, epochs(recipes.with_generator(), 3))
+
+
+def test_a_server_that_hangs_is_replaced():
+    stream = ServerDataStream(recipe=f"{RECIPES}:random", heartbeat=0.2, hwm=1)
+    with stream:
+        iterator = stream.get_epoch_iterator()
+        items = [next(iterator)]
+        os.kill(server_pid(stream), signal.SIGSTOP)
+        items += list(iterator)
+
+    assert same_data(items, list(recipes.random().get_epoch_iterator()))
+
+
+def test_a_server_that_dies_again_and_again_is_an_error_with_its_last_lines():
+    with serve(f"{RECIPES}:dying") as stream:
+        iterator = stream.get_epoch_iterator()
+        items = [next(iterator)[0].tolist() for _ in range(3)]
+        with pytest.raises(
+            ServerError, match="(?s)died 4 times and gave no batch.*last lines:\n    about to die"
+        ):
+            next(iterator)
+
+    assert items == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_close_ends_a_server_that_hangs_in_a_batch(folder):
+    stream = ServerDataStream(recipe=f"{RECIPES}:hanging", heartbeat=0.2)
+    iterator = stream.get_epoch_iterator()
+    [next(iterator) for _ in range(3)]
+
+    stream.close()
+
+    assert processes_naming(str(folder)) == []
+
+
+def test_an_unpickled_iterator_starts_a_server_and_goes_on():
+    reference = epochs(recipes.random(), 2)
+    with serve(f"{RECIPES}:random") as stream:
+        iterator = stream.get_epoch_iterator(as_dict=True)
+        next(iterator), next(iterator)
+        saved = pickle.dumps(iterator)
+    again = pickle.loads(saved)
+    with again.data_stream:
+        assert again.data_stream._access.process is None
+        rest = [tuple(item.values()) for item in again]
+        following = list(again.data_stream.get_epoch_iterator())
+
+    assert same_data(rest, reference[0][2:])
+    assert same_data(following, reference[1])
+    assert len(saved) < 2500
+
+
+def test_an_unpickled_iterator_notices_that_its_recipe_has_changed(tmp_path):
+    path = tmp_path / "changing_recipes.py"
+    path.write_text(
+        f"import sys\nsys.path.append({os.path.dirname(RECIPES)!r})\n"
+        "from server_recipes import counted\ndef build():\n    return counted(seed=1)\n"
+    )
+    stream = serve(f"{path}:build")
+    with stream:
+        iterator = stream.get_epoch_iterator()
+        next(iterator)
+        saved = pickle.dumps(iterator)
+    path.write_text(path.read_text().replace("seed=1", "seed=2"))
+    again = pickle.loads(saved)
+
+    with again.data_stream, pytest.raises(ServerError, match="now serves another pipeline"):
+        next(again)
+
+
+def test_what_the_server_prints_is_seen(capfd):
+    with serve(f"{RECIPES}:dying") as stream, pytest.raises(ServerError):
+        list(stream.get_epoch_iterator())
+
+    assert capfd.readouterr().err.count("about to die") >= 4
+
+
+def test_the_stream_names_its_server():
+    assert (
+        repr(serve("pipelines:build", batch_size=3))
+        == "ServerDataStream(recipe='pipelines:build', arguments={'batch_size': 3})"
+    )
+    assert repr(ServerDataStream(address="tcp://localhost:9", token="secret")) == (
+        "ServerDataStream(address='tcp://127.0.0.1:9')"
+    )
+
+
+def test_large_batches_come_as_they_are():
+    rng = numpy.random.default_rng(1)
+    data = rng.integers(0, 255, size=(4, 3_000_000), dtype="uint8")
+    stream = IndexableDataset({"x": data}).get_example_stream()
+    with client_of(stream) as client:
+        items = [item for (item,) in client.get_epoch_iterator()]
+
+    assert (numpy.stack(items) == data).all()

@@ -45,7 +45,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -306,6 +306,7 @@ class MainLoop:
             self._prepare()
         finally:
             self.restoring = False
+        self._refill_lost(state)
         set_state(self, state, ignore=tuple(ignore))
         self._batch = None
         self.status["training_started"] = True
@@ -327,6 +328,18 @@ class MainLoop:
 
         parts = named_variables(self).values()
         return any(xla.state_is_lost(list(variables.values())) for variables in parts)
+
+    def _refill_lost(self, state: Mapping[str, Any]) -> None:
+        """Give variables whose values were lost new ones, so that they can be compared."""
+        if not self.state_is_lost():
+            return
+        from bricks import xla
+        from bricks.state import named_variables
+
+        for part, variables in named_variables(self).items():
+            for name, variable in variables.items():
+                if xla.state_is_lost([variable]) and name in state[part]:
+                    variable.set_value(state[part][name])
 
     def last_checkpoint(self) -> str | None:
         """Name the latest checkpoint that an extension has written or restored.

@@ -266,15 +266,17 @@ class Checkpoint(SimpleExtension):
         os.replace(temporary, path.with_name(file_name))
 
     def get_state(self) -> dict[str, Any]:
-        """Give the names of the files that are kept.
+        """Give the names of the files that are kept beside `path`.
 
         Returns
         -------
         dict
-            Plain data.
+            Plain data; empty if there are none.
         """
         from bricks.log.plain import encode
 
+        if not self._last and not self._best:
+            return {}
         return {"last": list(self._last), "best": encode([list(pair) for pair in self._best])}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -287,8 +289,8 @@ class Checkpoint(SimpleExtension):
         """
         from bricks.log.plain import decode
 
-        self._last = list(state["last"])
-        self._best = [(name, value) for name, value in decode(state["best"])]
+        self._last = list(state.get("last", ()))
+        self._best = [(name, value) for name, value in decode(state.get("best", []))]
 
 
 class Load(SimpleExtension):

@@ -145,3 +145,7 @@ def _extend(main_loop: Any, options: argparse.Namespace) -> None:
         raise ValueError("--epochs and --batches: the run has no FinishAfter to change.")
     for extension in ending:
         extension.extend(epochs=options.epochs, batches=options.batches)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """What holds in every test: no settings or data of the user, and no process left behind."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,12 @@ def _children() -> set[str]:
     tasks = Path("/proc/self/task")
     if not tasks.exists():
         return set()
-    return {child for task in tasks.iterdir() for child in (task / "children").read_text().split()}
+    children: set[str] = set()
+    for task in tasks.iterdir():
+        # A thread may end while its folder is looked at.
+        with suppress(OSError):
+            children.update((task / "children").read_text().split())
+    return children
 
 
 def _command(pid: str) -> str:

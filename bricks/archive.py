@@ -4,6 +4,8 @@ The zip is stored, not compressed. An array called ``name`` is the member ``name
 ``numpy.load(path)[name]`` works for anyone who has numpy; other members are plain bytes. The
 last member, ``manifest.json``, holds what the writer wants to say about the file and the digest
 of every member, which is checked whenever a member is read: nothing of a damaged file is used.
+Arrays have the CRC that a zip needs in any case, since a stronger digest would take as long as
+writing them; the other members, which may run code when they are unpickled, have SHA-256.
 
 This module knows nothing of main loops; `bricks.serialization` says what goes into a checkpoint.
 """
@@ -15,7 +17,6 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import TracebackType
 from typing import IO, Any
@@ -31,7 +32,6 @@ Target = str | os.PathLike[str] | IO[bytes]
 FORMAT_NAME = "firebrick archive"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-_DIGEST = "sha256"
 _PIECE = 1 << 20
 
 
@@ -75,7 +75,6 @@ class ArchiveWriter:
             if isinstance(file, str | os.PathLike):
                 file = stack.enter_context(atomic_write(file))
             self._zip = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_STORED))
-            self._digester = stack.enter_context(ThreadPoolExecutor(1))
             self._stack = stack.pop_all()
         return self
 
@@ -89,7 +88,6 @@ class ArchiveWriter:
             if error is not None:
                 stack.__exit__(kind, error, traceback)
                 return
-            self._finish_digest()
             manifest = {
                 "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
                 **self.manifest,
@@ -138,30 +136,23 @@ class ArchiveWriter:
                 f"{self.path}: the member {name!r} would read as an array; use `add_array`."
             )
         self._add(name, [content])
+        self._members[name]["sha256"] = hashlib.sha256(content).hexdigest()
 
     def _add(self, name: str, pieces: list[Any]) -> None:
         if not name or "\0" in name:
             raise ValueError(f"{self.path}: {name!r} cannot be the name of a member of a zip.")
         if name in self._members or name == MANIFEST:
             raise ValueError(f"{self.path}: there are two members called {name!r}.")
-        self._finish_digest()
-        # Digesting costs as much as writing; both let go of the interpreter's lock.
-        self._digest = self._digester.submit(_digest_of, pieces)
-        self._members[name] = {"bytes": self._write(name, pieces)}
+        self._members[name] = self._write(name, pieces)
 
-    def _finish_digest(self) -> None:
-        """Wait for the digest of the last member, so that at most two arrays are held at once."""
-        if self._members:
-            self._members[next(reversed(self._members))][_DIGEST] = self._digest.result()
-
-    def _write(self, name: str, pieces: list[Any]) -> int:
+    def _write(self, name: str, pieces: list[Any]) -> dict[str, Any]:
         info = zipfile.ZipInfo(name)
-        info.file_size = size = sum(memoryview(piece).nbytes for piece in pieces)
+        info.file_size = sum(memoryview(piece).nbytes for piece in pieces)
         info.external_attr = 0o600 << 16
         with self._zip.open(info, "w") as file:
             for piece in pieces:
                 file.write(piece)
-        return size
+        return {"bytes": info.file_size, "crc32": f"{info.CRC:08x}"}
 
 
 def write_archive(
@@ -178,7 +169,7 @@ def write_archive(
         The file to write.
     arrays : mapping of str to array
         The arrays by name. The mapping is asked for one after the other, so it may make them on
-        demand; at most two are held at a time.
+        demand; only one is held at a time.
     members : mapping of str to bytes
         Other members by name.
     manifest : dict
@@ -340,8 +331,12 @@ class Archive:
 
     def _checked(self, name: str) -> bytearray:
         content = self._read(name)
-        expected = self._members[name]
-        if len(content) != expected["bytes"] or _digest_of([content]) != expected[_DIGEST]:
+        expected, crc = self._members[name], f"{self._zip.getinfo(name).CRC:08x}"
+        # That the content has this CRC was checked when it was read.
+        same = (len(content), crc) == (expected["bytes"], expected["crc32"])
+        if "sha256" in expected:
+            same = same and hashlib.sha256(content).hexdigest() == expected["sha256"]
+        if not same:
             raise DamagedArchive(
                 f"{self.path} is damaged: the member {name!r} is not what was written. "
                 "Go back to an earlier checkpoint."
@@ -373,13 +368,6 @@ def _fill(content: bytearray, file: IO[bytes]) -> None:
         view = view[len(piece) :]
     if file.read(1):
         raise EOFError("it is longer than it says")
-
-
-def _digest_of(pieces: list[Any]) -> str:
-    sum_ = hashlib.new(_DIGEST)
-    for piece in pieces:
-        sum_.update(piece)
-    return sum_.hexdigest()
 
 
 def _check_dtype(path: str, name: str, dtype: numpy.dtype) -> None:

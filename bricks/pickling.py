@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 from aesara.compile.sharedvalue import SharedVariable
-from aesara.graph.basic import Variable, io_toposort
+from aesara.graph.basic import Apply, Variable
 from aesara.link.basic import Container
 
 from bricks.archive import Archive, ArchiveWriter
@@ -125,11 +125,24 @@ class ArrayPickler(pickle.Pickler):
         """
         if variable in self._laid_out or variable.owner is None:
             return NotImplemented
-        nodes = [
-            node for node in io_toposort([], [variable]) if node.outputs[0] not in self._laid_out
-        ]
+        nodes = self._new_nodes(variable.owner)
         self._laid_out.update(output for node in nodes for output in node.outputs)
         return keep_last, ([node.outputs[0] for node in nodes],)
+
+    def _new_nodes(self, last: Apply) -> list[Apply]:
+        """Nodes that come before one and were not pickled yet, each after those it needs."""
+        ordered: list[Apply] = []
+        met: set[Apply] = set()
+        waiting = [(last, False)]
+        while waiting:
+            node, is_next = waiting.pop()
+            if is_next:
+                ordered.append(node)
+            elif node not in met and node.outputs[0] not in self._laid_out:
+                met.add(node)
+                waiting.append((node, True))
+                waiting += [(x.owner, False) for x in node.inputs if x.owner is not None]
+        return ordered
 
     def _notice(self, obj: Any) -> None:
         words = f"{obj.__module__}.{obj.__qualname__}"

@@ -5,6 +5,7 @@ step. A checkpoint's manifest keeps these; a difference is said aloud once, when
 """
 
 import contextlib
+import functools
 import os
 import platform
 import sys
@@ -121,6 +122,8 @@ def _flat(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
+# Looking through the installed packages takes longer than writing a small checkpoint.
+@functools.cache
 def _version(library: str) -> str | None:
     try:
         return metadata.version(library)

@@ -1,3 +1,4 @@
+import hashlib
 import io
 import json
 import os
@@ -68,7 +69,8 @@ def test_the_manifest_holds_the_writers_words_and_every_digest(path):
     assert manifest["members"]["/mlp/linear_0.W.npy"]["shape"] == [2, 3]
     assert manifest["members"]["/mlp/linear_0.W.npy"]["dtype"] == "float32"
     assert len(manifest["members"]) == len(ARRAYS) + 1
-    assert all(len(member["sha256"]) == 64 for member in manifest["members"].values())
+    assert all(len(member["crc32"]) == 8 for member in manifest["members"].values())
+    assert manifest["members"]["log.json"]["sha256"] == hashlib.sha256(b"{}").hexdigest()
 
 
 def test_nothing_is_compressed(path):

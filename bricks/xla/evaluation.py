@@ -13,9 +13,11 @@ from typing import Any
 import numpy
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
+from aesara.graph.op import HasInnerGraph
 from aesara.tensor.type import TensorType
 from jax import lax
 
+from bricks.config import config
 from bricks.xla.errors import (
     DataDependentShape,
     GraphError,
@@ -24,6 +26,7 @@ from bricks.xla.errors import (
     describe_value,
 )
 from bricks.xla.lowering import Context, Lowering, find_lowering, is_known
+from bricks.xla.rewriting import rewrite_copy
 
 __all__ = ["Evaluator", "make_context", "unsupported_nodes"]
 
@@ -116,6 +119,7 @@ class Evaluator:
         missing = unsupported_nodes(fgraph)
         if missing:
             raise UnsupportedOp(_explain_unsupported(missing, fgraph))
+        context.enter(fgraph)
         self.fgraph = fgraph
         self._inputs = list(fgraph.inputs)
         self._outputs = list(fgraph.outputs)
@@ -194,16 +198,26 @@ def _value_of(variable: Variable, known: dict[Variable, Any]) -> Any:
 
 
 def make_context() -> Context:
-    """Return a context in which inner graphs are evaluated as outer ones are."""
-    return Context(Evaluator)
+    """Return a context in which inner graphs are rewritten and evaluated as outer ones are."""
+
+    def evaluate(fgraph: FunctionGraph, context: Context) -> Evaluator:
+        return Evaluator(rewrite_copy(fgraph, config.optimizer), context)
+
+    return Context(evaluate)
 
 
 def unsupported_nodes(fgraph: FunctionGraph) -> list[Apply]:
-    """List the nodes whose operation has no lowering, one for each kind of operation."""
+    """List the nodes whose operation has no lowering, one for each kind of operation.
+
+    Graphs that operations of this one hold are searched too.
+    """
     by_class: dict[type, Apply] = {}
     for node in fgraph.toposort():
-        if find_lowering(node.op) is None:
-            by_class.setdefault(type(node.op), node)
+        missing = [node] if find_lowering(node.op) is None else []
+        if isinstance(node.op, HasInnerGraph):
+            missing += unsupported_nodes(node.op.fgraph)
+        for found in missing:
+            by_class.setdefault(type(found.op), found)
     return list(by_class.values())
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy
-from aesara.graph.basic import Apply
+from aesara.graph.basic import Apply, Variable
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 
@@ -73,8 +73,27 @@ class Context:
 
     def __init__(self, evaluate: Callable[[FunctionGraph, Context], Callable[..., list]]):
         self._evaluate = evaluate
+        self._graphs: list[FunctionGraph] = []
         #: Conditions that must hold at run time, met in the present trace: (scalar, error).
         self.checks: list[tuple[jax.Array, Exception]] = []
+
+    def enter(self, fgraph: FunctionGraph) -> None:
+        """Make a graph known whose nodes are going to be lowered."""
+        self._graphs.append(fgraph)
+
+    def clients_of(self, variable: Variable) -> list[Apply | None]:
+        """List the nodes that use a variable, and None where it is an output of its graph.
+
+        Parameters
+        ----------
+        variable : aesara variable
+            Of a graph whose nodes are lowered.
+        """
+        return [
+            client if isinstance(client, Apply) else None
+            for fgraph in self._graphs
+            for client, _ in fgraph.clients.get(variable, ())
+        ]
 
     def function_of(self, fgraph: FunctionGraph) -> Callable[..., list]:
         """Return the function that computes an inner graph.

@@ -7,8 +7,12 @@ are left out, because XLA does that itself.
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import aesara
-from aesara.compile.mode import Mode, get_mode, predefined_modes
+from aesara.compile.mode import Mode, get_mode, optdb, predefined_modes
+from aesara.graph.fg import FunctionGraph
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.link.basic import Container, PerformLinker
 from aesara.link.utils import map_storage
@@ -16,7 +20,7 @@ from aesara.link.vm import VMLinker
 
 from fuel_data.utils.names import nearest_name
 
-__all__ = ["aesara_mode", "rewriting_mode"]
+__all__ = ["aesara_mode", "rewrite_copy", "rewriting_mode"]
 
 _ONLY_FOR_C = (
     "AbstractConvCheck",
@@ -79,6 +83,29 @@ def rewrites(optimizer: str) -> RewriteDatabaseQuery:
     """
     slow = _SLOW_TO_BUILD if optimizer == "fast_compile" else ()
     return RewriteDatabaseQuery(include=["fast_run"], exclude=[*_ONLY_FOR_C, *slow])
+
+
+def rewrite_copy(fgraph: FunctionGraph, optimizer: str) -> FunctionGraph:
+    """Rewrite a copy of a graph that an operation holds, which Aesara leaves as it was written.
+
+    Parameters
+    ----------
+    fgraph : aesara.graph.fg.FunctionGraph
+    optimizer : {'fast_run', 'fast_compile'}
+
+    Returns
+    -------
+    aesara.graph.fg.FunctionGraph
+        With inputs and outputs in the same order.
+    """
+    copy = fgraph.clone()
+    _rewriter(optimizer).rewrite(copy)
+    return copy
+
+
+@functools.cache
+def _rewriter(optimizer: str) -> Any:
+    return optdb.query(rewrites(optimizer))
 
 
 def rewriting_mode(optimizer: str) -> Mode:

@@ -1,0 +1,80 @@
+"""The README and the tutorial do what they say: their files and commands are run, in order."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+_BLOCK = re.compile(
+    r"^\.\. code-block:: (?P<language>python|console)\n"
+    r"(?:   +:name: (?P<name>\S+)\n)?"
+    r"\n(?P<content>(?:(?:   .*)?\n)+)",
+    re.MULTILINE,
+)
+
+
+def blocks(document: str):
+    """The code blocks of a document, dedented: (language, name, content)."""
+    text = (CHECKOUT / document).read_text()
+    for match in _BLOCK.finditer(text):
+        yield match["language"], match["name"], textwrap.dedent(match["content"]).strip("\n") + "\n"
+
+
+def run(command: str, folder: Path, **settings: str) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    finished = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **settings},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.returncode == 0, f"{command}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
+
+
+def test_the_tutorial_does_what_it_says(tmp_path):
+    exports = ""
+    for language, name, content in blocks("docs/tutorial.rst"):
+        if language == "python":
+            (tmp_path / name).write_text(content)
+            continue
+        output = ""
+        for line in content.splitlines():
+            if line.startswith("$ export "):
+                exports += f"{line[2:]}; "
+            elif line.startswith("$ "):
+                output = run(exports + line[2:], tmp_path)
+            else:
+                assert line in output
+
+
+def test_the_script_of_the_readme_trains_and_goes_on(tmp_path):
+    for _, name, content in blocks("README.rst"):
+        (tmp_path / name).write_text(content)
+    run("fuel-convert digits", tmp_path)
+
+    first = run("python train.py", tmp_path, FUEL_DATA_PATH=".")
+    again = run("python train.py", tmp_path, FUEL_DATA_PATH=".")
+
+    assert "690 batches, 30 epochs" in first
+    assert "690 batches, 30 epochs" in again
+
+
+def test_the_readme_names_only_modules_that_are_there():
+    text = (CHECKOUT / "README.rst").read_text()
+    for module in re.findall(r"``((?:bricks|extensions|fuel_data)(?:\.\w+)*)``$", text, re.M):
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+
+@pytest.mark.parametrize("document", ["README.rst", "CONTRIBUTING.rst", "docs/tutorial.rst"])
+def test_lines_of_documents_fit_a_screen(document):
+    lines = (CHECKOUT / document).read_text().splitlines()
+
+    assert max(map(len, lines)) <= 120

@@ -38,7 +38,6 @@ A loop that was stopped can be run again: it goes on where it was. So can its pi
 made at any batch, and a loop that was built by a script and given the state of a checkpoint.
 """
 
-import contextlib
 import inspect
 import logging
 import os
@@ -52,6 +51,7 @@ from typing import Any
 from bricks.config import config
 from bricks.interrupts import Signals
 from bricks.log import BACKENDS, TrainingLogBase
+from bricks.utils import change_recursion_limit
 from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
@@ -261,7 +261,9 @@ class MainLoop:
         self._running = True
         self.exit_status = 0
         self._signals = Signals()
-        with self._signals, _recursion_limit(config.recursion_limit):
+        # Graphs are deep, and pickling follows them.
+        depth = max(sys.getrecursionlimit(), config.recursion_limit)
+        with self._signals, change_recursion_limit(depth):
             try:
                 self._prepare()
                 self._go_on_if_begun()
@@ -598,17 +600,6 @@ def _handler(extension: Any, callback: str) -> Callable | None:
     if hasattr(extension, "handler"):
         return extension.handler(callback)
     return getattr(extension, callback, None)
-
-
-@contextlib.contextmanager
-def _recursion_limit(limit: int) -> Iterator[None]:
-    old = sys.getrecursionlimit()
-    # Graphs are deep, and pickling follows them.
-    sys.setrecursionlimit(max(old, limit))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(old)
 
 
 def _attempt(what: str, function: Callable, *args: Any) -> None:

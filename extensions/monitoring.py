@@ -1,12 +1,12 @@
 """Monitor variables over a data set and along with training, and watch for values gone wrong."""
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
 from aesara import tensor
+from aesara.graph.basic import Variable
 
 from bricks import xla
 from bricks.algorithms import UpdatesAlgorithm, find_non_finite
@@ -214,7 +214,11 @@ class TrainingDataMonitoring(MonitoringExtension):
         self._required = AggregationBuffer(named, use_take_last=True)
         targets = [target for target, _ in self._required.accumulation_updates]
         self._empty = [(target, target.get_value()) for target in targets]
+        self._reading: Any = None
         self._recorded_at = -1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_reading": None}
 
     def before_training(self) -> None:
         """Let the training function compute the variables.
@@ -287,10 +291,20 @@ class TrainingDataMonitoring(MonitoringExtension):
         if present == self._recorded_at or which_callback == "before_training":
             return
         self._recorded_at = present
-        values = OrderedDict(self._buffer.get_aggregated_values())
-        values.update(self._quantities.get_aggregated_values())
+        values = self._read_and_begin_anew()
+        values |= self._quantities.get_aggregated_values()
+        self._quantities.initialize_quantities()
         self.add_records(self.main_loop.log, ((name, values[name]) for name in self._names))
-        self._begin_anew()
+
+    def _read_and_begin_anew(self) -> dict[str, Any]:
+        """Read the aggregates and begin anew in one call, so that nothing leaves the device."""
+        readouts = self._buffer.readout_variables
+        if self._reading is None:
+            begin = self._buffer.initialization_updates
+            updates = [(target, _filled(target, value)) for target, value in begin]
+            self._reading = xla.function([], list(readouts.values()), updates=updates)
+        values = zip(readouts, self._reading(), strict=True)
+        return {name: value[()].item() if not value.ndim else value for name, value in values}
 
     def get_state(self) -> dict[str, Any]:
         """Give the time of the last record, and what the quantities in Python have aggregated.
@@ -312,6 +326,13 @@ class TrainingDataMonitoring(MonitoringExtension):
         """
         self._quantities.set_state(state["quantities"])
         self._recorded_at = state["recorded_at"]
+
+
+def _filled(target: Any, value: Any) -> Any:
+    """Give an expression for the value with which an accumulator begins."""
+    if isinstance(value, Variable):
+        return value
+    return tensor.fill(target, tensor.constant(numpy.asarray(value, dtype=target.dtype)))
 
 
 class NonFiniteCost(SimpleExtension):

@@ -10,8 +10,10 @@ import pytest
 
 from bricks import xla
 from bricks.archive import DamagedArchive
+from bricks.log import JSONLinesLog, SQLiteLog
 from bricks.serialization import dump, load, load_state
 from extensions import FinishAfter, TrainingExtension
+from extensions.monitoring import TrainingDataMonitoring
 from extensions.saveload import Checkpoint, Load
 from extensions.training import TrackTheBest
 
@@ -268,6 +270,31 @@ def test_the_same_command_starts_and_resumes_a_run(make_regression, path, caplog
     assert f"Restored {path}, after 4 batches" in caplog.text
     assert resumed.W.get_value().tobytes() == whole.W.get_value().tobytes()
     assert batches_in(path) == 7
+
+
+@pytest.mark.parametrize("kind", [SQLiteLog, JSONLinesLog])
+def test_a_log_on_the_disk_has_each_row_once_after_a_run_was_stopped_and_resumed(
+    make_regression, path, kind
+):
+    def loop(log_name, *extensions):
+        task = make_regression()
+        log = kind(path.with_name(log_name))
+        costs = TrainingDataMonitoring([task.cost], every_n_batches=1)
+        return task.loop(costs, *extensions, log=log)
+
+    whole = loop("whole", FinishAfter(after_n_batches=7))
+    whole.run()
+    stopped = loop("log", Checkpoint(path, every_n_batches=2), Fails(5, ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        stopped.run()
+    resumed = loop("log", Checkpoint(path), FinishAfter(after_n_batches=7))
+    resumed.run(resume="auto")
+
+    assert resumed.log[5]["cost"] == stopped.log[5]["cost"]
+    if kind is JSONLinesLog:
+        resumed.log = JSONLinesLog.read(path.with_name("log"))
+    costs = [(time, resumed.log[time]["cost"]) for time in resumed.log]
+    assert costs == [(time, whole.log[time]["cost"]) for time in range(1, 8)]
 
 
 def test_a_finished_run_that_is_started_again_trains_no_further(make_regression, path):

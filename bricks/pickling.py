@@ -27,6 +27,8 @@ from bricks.utils import change_recursion_limit
 MOVED: dict[str, str] = {}
 
 PROTOCOL = 5
+# Arrays that were pickled by numpy 1 or 2 name this package of theirs; each warns of the other's.
+_NUMPY_CORE = "numpy._core." if int(numpy.__version__.partition(".")[0]) >= 2 else "numpy.core."
 # Smaller ones stay in the pickle, where a header of their own would be longer than they are.
 _SMALL = 1024
 
@@ -270,6 +272,9 @@ class ArrayUnpickler(pickle.Unpickler):
         if (module_name, global_name) == (__name__, stored_array.__name__):
             return self.stored_array
         path = f"{module_name}.{global_name}"
+        for other in ("numpy.core.", "numpy._core."):
+            if module_name.startswith(other):
+                module_name = _NUMPY_CORE + module_name.removeprefix(other)
         if path in MOVED:
             module_name, _, global_name = MOVED[path].rpartition(".")
         try:

@@ -64,7 +64,7 @@ def dump(
         The file. If one is there, it is replaced when the new one is whole. An open file is
         written to as it is, without that safety.
     parameters : iterable of shared variable, optional
-        For an object that is no main loop: variables whose values are stored by path.
+        Variables whose values are stored by path. A main loop's own are stored in any case.
     use_cpickle : bool
         As in Blocks. Both values mean the same here.
     protocol : int
@@ -75,8 +75,10 @@ def dump(
 
     Raises
     ------
-    RuntimeError
+    DonatedStateLost
         If the values of a main loop were lost in a failed step.
+    ValueError
+        If a main loop has none of `parameters`, or two have one name.
     NotPicklable
         If the object is no main loop and cannot be pickled.
     OSError
@@ -113,12 +115,13 @@ def dump_and_add_to_dump(
 
     Raises
     ------
-    RuntimeError, NotPicklable, OSError
+    DonatedStateLost, ValueError, NotPicklable, OSError
         As for `dump`.
     """
     main_loop = _is_main_loop(object_)
     if main_loop:
         check_not_lost(object_)
+        _check_known(object_, parameters)
     with ArchiveWriter(file_, describe()) as writer:
         if main_loop:
             store = _write_main_loop(writer, object_, protocol, save_main_loop)
@@ -327,6 +330,18 @@ def continue_training(path: Path) -> None:
         If it holds no pickled main loop.
     """
     load(path).run()
+
+
+def _check_known(main_loop: Any, parameters: Iterable[SharedVariable] | None) -> None:
+    """Refuse parameters that a main loop does not have, and so would not save."""
+    known = {v for variables in named_variables(main_loop).values() for v in variables.values()}
+    for parameter in parameters or ():
+        if parameter not in known:
+            raise ValueError(
+                f"{parameter} of `parameters` belongs neither to the model of the main loop nor to "
+                "its algorithm. Use it in the model, or save it beside the main loop: "
+                "`dump_and_add_to_dump(main_loop, path, to_add={'name': variable})`."
+            )
 
 
 def _write_object(

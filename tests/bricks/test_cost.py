@@ -7,6 +7,7 @@ from bricks.cost import (
     AbsoluteError,
     BinaryCrossEntropy,
     CategoricalCrossEntropy,
+    Cost,
     CostMatrix,
     MisclassificationRate,
     SquaredError,
@@ -161,6 +162,12 @@ def test_classes_of_mistakes_may_be_given_in_all_ways_of_data_sets(targets, know
     rate = MisclassificationRate().apply(y, y_hat)
 
     numpy.testing.assert_allclose(compute(rate, {y: targets, y_hat: SCORES}), 2 / 3)
+
+
+@pytest.mark.parametrize("base", [Cost, CostMatrix])
+def test_the_base_classes_cannot_be_used_themselves(base):
+    with pytest.raises(TypeError, match="abstract"):
+        base()
 
 
 @pytest.mark.parametrize("top_k", [0, 1.5, None])

@@ -12,7 +12,7 @@ from aesara import tensor
 from aesara.graph.basic import graph_inputs, io_toposort
 
 from bricks import pickling, xla
-from bricks.archive import Archive, DamagedArchive, ForeignFile
+from bricks.archive import Archive, DamagedArchive, ForeignFile, write_archive
 from bricks.pickling import NotPicklable
 from bricks.serialization import (
     add_to_dump,
@@ -253,6 +253,14 @@ def test_a_class_that_is_gone_is_named_with_the_ways_out(path, monkeypatch):
         load(path)
 
 
+@pytest.mark.parametrize("package", ["numpy.core", "numpy._core"])
+def test_small_arrays_pickled_by_either_numpy_are_loaded_without_a_warning(path, package):
+    content = f"c{package}.numeric\n_frombuffer\n.".encode()
+    write_archive(path, {}, {"object.pkl": content}, {"kind": "object"})
+
+    assert callable(load(path))
+
+
 SCRIPT = """
 import sys
 import numpy
@@ -322,6 +330,14 @@ def test_open_files_work_as_they_did_in_blocks(path):
     assert load(path) == [3]
     secure_dump([4], path, dump_function=pickle.dump)
     assert pickle.loads(path.read_bytes()) == [4]
+
+
+def test_parameters_that_a_main_loop_does_not_have_are_refused(path):
+    loop = Loop()
+    dump(loop, path, parameters=[loop.model.W])
+
+    with pytest.raises(ValueError, match="other of `parameters` belongs neither.*to_add="):
+        dump(loop, path, parameters=[xla.shared(numpy.zeros(2), name="other")])
 
 
 def test_an_unknown_keyword_is_refused(path):

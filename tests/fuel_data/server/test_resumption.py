@@ -116,10 +116,10 @@ def test_a_server_ends_soon_after_its_owner_was_killed(images, tmp_path, folder)
     assert list(folder.glob("fuel-*")) == []
 
 
-def test_a_server_that_loads_its_data_ends_with_its_owner_too(tmp_path, folder):
-    checkpoint = str(tmp_path / "checkpoint")
-    with reader(checkpoint, f"{RECIPES}:slow_to_load", {}) as process:
-        wait_until(lambda: any(folder.rglob("s")))
+def test_a_server_that_does_not_listen_to_signals_ends_with_its_owner_too(tmp_path, folder):
+    checkpoint, sign = str(tmp_path / "checkpoint"), tmp_path / "sign"
+    with reader(checkpoint, f"{RECIPES}:clings_to_life", {"sign": str(sign)}) as process:
+        wait_until(sign.exists)
         kill(process.pid)
 
         wait_until(lambda: not processes_naming(str(folder)), seconds=4)

@@ -1,5 +1,6 @@
 """Streams for the tests of the server, built by name."""
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -51,6 +52,20 @@ def with_generator(seed=4):
     return DataStream(IndexableDataset({"x": numpy.arange(10)}), iteration_scheme=scheme)
 
 
+class Noise:
+    """A function that draws from a generator of its own for each batch."""
+
+    def __init__(self, seed):
+        self.rng = numpy.random.RandomState(seed)
+
+    def __call__(self, batch):
+        return (batch[0] + self.rng.normal(size=batch[0].shape),)
+
+
+def noise(seed=4):
+    return Mapping(in_order(), Noise(seed))
+
+
 def _fail_at_six(batch):
     if 6 in batch[0]:
         raise ZeroDivisionError("the sixth is bad")
@@ -92,8 +107,12 @@ def hanging():
     return Mapping(in_order(), _hang_at_six)
 
 
-def slow_to_load():
-    time.sleep(600)
+def clings_to_life(sign):
+    with open(sign, "w"):
+        pass
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            time.sleep(600)
 
 
 def modules():

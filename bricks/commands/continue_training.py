@@ -15,7 +15,8 @@ EXIT_UNUSABLE = 3
 
 _DESCRIPTION = """\
 Go on with the training run that is saved in CHECKPOINT, from the batch at which it was saved.
-The file holds the main loop as a pickle, which runs code: only for files that you trust."""
+The file holds the main loop as a pickle, which runs code: only for files that you trust.
+Modules of yours are looked for in the current folder too."""
 
 _EPILOG = """\
 exit status:
@@ -41,6 +42,9 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status.
     """
     options = _parser().parse_args(args)
+    # As `python -m` has it, so that modules beside the run are found.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
     try:
         main_loop = _load(options.checkpoint)
     except _Unusable as error:

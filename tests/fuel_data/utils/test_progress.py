@@ -2,6 +2,8 @@ import io
 import re
 import sys
 
+import progressbar
+
 from fuel_data.utils.progress import progress_bar
 
 
@@ -12,6 +14,8 @@ class Terminal(io.StringIO):
 
 def test_on_a_terminal_a_bar_goes_to_a_hundred_percent(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
+    # It remembers the stream that was there when it was first imported.
+    monkeypatch.setattr(progressbar.streams, "original_stderr", sys.stderr)
 
     with progress_bar("x.hdf5", 200) as progress:
         progress(150)

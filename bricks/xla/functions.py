@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import aesara
@@ -112,19 +113,18 @@ def _pairs(mapping: Any) -> list[tuple[Variable, Any]]:
     return list(mapping.items() if isinstance(mapping, Mapping) else mapping)
 
 
+@dataclass
 class _Options:
-    """How a function is compiled; plain attributes, so that it pickles."""
+    """How a function is compiled: what :func:`function` was given."""
 
-    def __init__(self, **options: Any):
-        self.updates: list[tuple[Variable, Any]]
-        self.givens: list[tuple[Variable, Any]]
-        self.name: str | None
-        self.backend: str | None
-        self.on_unused_input: str
-        self.no_default_updates: Any
-        self.allow_input_downcast: bool | None
-        self.on_device: bool
-        self.__dict__.update(options)
+    updates: list[tuple[Variable, Any]]
+    givens: list[tuple[Variable, Any]]
+    name: str | None
+    on_unused_input: str
+    backend: str | None
+    no_default_updates: Any
+    allow_input_downcast: bool | None
+    on_device: bool
 
     def aesara_function(self, inputs: Sequence[Variable], outputs: Any, mode: Any) -> Any:
         """Let Aesara prepare the graph, and compile it if the mode does."""

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import logging
+import os
 import shutil
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
 from fuel_data.server.process import end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
@@ -94,6 +96,7 @@ def _serve(options: argparse.Namespace) -> None:
             recipe = Recipe(options.recipe, _parse_arguments(options.argument))
         else:
             folder = Path(options.address.removeprefix("ipc://")).parent
+            at_end.callback(os.close, hold_folder(folder))
             at_end.callback(shutil.rmtree, folder, ignore_errors=True)
             recipe = receive_recipe()
             end_with_owner(options.owner, options.heartbeat, folder)

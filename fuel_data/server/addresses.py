@@ -7,12 +7,15 @@ the other way.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import secrets
+import shutil
 import socket
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 from fuel_data.server.errors import AddressError, ServerError
@@ -21,11 +24,16 @@ DEFAULT_PORT = 5557
 _TOKEN_VARIABLE = "FUEL_SERVER_TOKEN"
 # `sun_path` has 108 bytes on Linux, 104 on others, with a zero at the end.
 _MAX_IPC_PATH = 103
+_PREFIX = "fuel-"
+# Seconds after which a folder without a living server is taken for left.
+_TIME_TO_START = 60
 _TCP = re.compile(r"tcp://(?P<host>[^/]+):(?P<port>\d+)")
 
 
 def make_ipc_folder() -> Path:
     """Make a fresh folder of mode 0700 whose path is short enough for a socket.
+
+    Folders that servers left when they were killed together with their owners are removed.
 
     Returns
     -------
@@ -35,7 +43,38 @@ def make_ipc_folder() -> Path:
     parent = tempfile.gettempdir()
     if len(os.fsencode(parent)) > _MAX_IPC_PATH - len("/fuel-12345678/s"):
         parent = "/tmp"
-    return Path(tempfile.mkdtemp(prefix="fuel-", dir=parent))
+    _remove_left_folders(Path(parent))
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+
+
+def hold_folder(folder: Path) -> int:
+    """Mark a folder as that of a living server, until the process ends or closes the descriptor.
+
+    Parameters
+    ----------
+    folder : Path
+        From `make_ipc_folder`.
+
+    Returns
+    -------
+    int
+        A file descriptor.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _remove_left_folders(parent: Path) -> None:
+    for folder in parent.glob(f"{_PREFIX}*"):
+        # Somebody else may remove it at the same time.
+        with contextlib.suppress(OSError):
+            about = folder.lstat()
+            new = time.time() - about.st_mtime < _TIME_TO_START
+            if new or about.st_uid != os.getuid() or not stat.S_ISDIR(about.st_mode):
+                continue
+            os.close(hold_folder(folder))
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def ipc_address(folder: Path) -> str:

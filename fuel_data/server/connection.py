@@ -11,6 +11,8 @@ from fuel_data.server.protocol import PROTOCOL_VERSION, set_heartbeat
 from fuel_data.server.wire import pack, unpack
 
 _CHECK_EVERY_MS = 50
+# Not for ever: an interrupt that comes just before a wait is seen after it.
+_WAIT_MS = 1000
 # A server that starts is found this soon after it listens.
 _RECONNECT_MS = 10
 
@@ -110,7 +112,7 @@ class Connection:
 
     def _wait_for_frames(self, check: Callable[[], None] | None) -> list[Any]:
         while True:
-            events = dict(self._poller.poll(None if check is None else _CHECK_EVERY_MS))
+            events = dict(self._poller.poll(_CHECK_EVERY_MS if check else _WAIT_MS))
             if self._socket in events:
                 return self._socket.recv_multipart(copy=False)
             if self._monitor in events:

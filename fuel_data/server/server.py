@@ -15,6 +15,7 @@ from fuel_data.server.addresses import (
     busy,
     check_address,
     given_token,
+    hold_folder,
     ipc_address,
     make_ipc_folder,
     new_token,
@@ -149,6 +150,7 @@ class Server:
         self._token_file: TokenFile | None = None
         if address is None:
             self._folder = make_ipc_folder()
+            self._held = hold_folder(self._folder)
             address = ipc_address(self._folder)
         address = check_address(address)
         self._context = zmq.Context()
@@ -219,11 +221,11 @@ class Server:
             raise ValueError(f"start_server: `hwm` must be at least 1, got {hwm}.")
         welcome = pack(describe_stream(stream))
         self._pipeline = Pipeline(stream, self._context, _INSIDE, hwm)
-        self._pipeline.start()
-        if ready_file is not None:
-            with atomic_write(ready_file, "w") as file:
-                file.write(self.address)
         try:
+            self._pipeline.start()
+            if ready_file is not None:
+                with atomic_write(ready_file, "w") as file:
+                    file.write(self.address)
             self._talk(welcome)
         finally:
             self._inside.send(STOP)
@@ -238,8 +240,8 @@ class Server:
         for source in (self._router, self._inside, self._monitor, self._stop_read):
             poller.register(source, zmq.POLLIN)
         while True:
-            wait = None if self._look_at is None else round(self._heartbeat * 1000)
-            events = dict(poller.poll(wait))
+            # Not for ever: a signal that comes just before would not be seen.
+            events = dict(poller.poll(round(self._heartbeat * 1000)))
             if self._stop_read in events:
                 return
             if self._inside in events:
@@ -318,6 +320,7 @@ class Server:
             self._path.unlink(missing_ok=True)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._held)
 
     def __enter__(self) -> "Server":
         return self

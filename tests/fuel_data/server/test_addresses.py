@@ -1,8 +1,15 @@
+import os
 import stat
 
 import pytest
 
-from fuel_data.server.addresses import TokenFile, check_address, make_ipc_folder, refuse_busy_path
+from fuel_data.server.addresses import (
+    TokenFile,
+    check_address,
+    hold_folder,
+    make_ipc_folder,
+    refuse_busy_path,
+)
 from fuel_data.server.errors import AddressError, ServerError
 
 
@@ -47,6 +54,22 @@ def test_the_default_folder_is_for_the_user_only_and_short(monkeypatch, tmp_path
 
     assert mode == 0o700
     assert folder.parent.as_posix() == "/tmp"
+
+
+def test_folders_that_dead_servers_left_are_removed_and_those_of_living_ones_are_not():
+    left, held, new = (make_ipc_folder() for _ in range(3))
+    (left / "s").touch()
+    descriptor = hold_folder(held)
+    for folder in (left, held):
+        os.utime(folder, (0, 0))
+
+    fresh = make_ipc_folder()
+    there = [folder.is_dir() for folder in (left, held, new, fresh)]
+    os.close(descriptor)
+    for folder in (held, new, fresh):
+        folder.rmdir()
+
+    assert there == [False, True, True, True]
 
 
 def test_a_path_that_is_no_socket_is_not_replaced(tmp_path):

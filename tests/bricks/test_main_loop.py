@@ -308,6 +308,18 @@ def test_an_extension_that_fails_in_on_error_does_not_hide_the_first_exception(c
     assert "an extension's on_error failed too" in caplog.text
 
 
+def test_the_old_handlers_are_back_while_extensions_hear_of_an_exception():
+    seen = []
+
+    class Looks(TrainingExtension):
+        def on_error(self, exception):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    with pytest.raises(ArithmeticError):
+        make_loop(Looks(), actions={2: fail}).run()
+    assert seen == [signal.getsignal(signal.SIGINT)]
+
+
 def test_an_exception_in_after_training_is_an_error_too():
     recorder = Recorder()
 

@@ -162,6 +162,17 @@ def test_quantities_in_python_see_the_values_of_every_batch(make_regression):
     assert list(loop.log[4])[:2] == ["train_largest", "train_cost"]
 
 
+def test_quantities_in_python_compile_nothing_after_the_first_epoch(make_regression):
+    task, finish = make_regression(), FinishAfter(after_n_epochs=1)
+    loop = task.loop(TrainingDataMonitoring([LargestError([task.error])]), finish)
+    loop.run()
+    compilations = task.algorithm.function.num_compilations
+    finish.extend(epochs=2)
+    loop.run()
+
+    assert task.algorithm.function.num_compilations == compilations
+
+
 def monitored(task, finish):
     quantities = [task.cost, task.algorithm.total_gradient_norm, LargestError([task.error])]
     return task.loop(

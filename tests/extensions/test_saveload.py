@@ -213,9 +213,10 @@ def test_a_checkpoint_can_be_written_on_an_error_between_two_batches(make_regres
 
 
 def test_a_full_disk_is_an_error_in_words_and_the_last_checkpoint_stays(make_regression, path):
-    loop = make_regression().loop(Checkpoint(path), FinishAfter(after_n_batches=2))
+    checkpoint = Checkpoint(path, keep_last=2)
+    loop = make_regression().loop(checkpoint, FinishAfter(after_n_batches=2))
     loop.run()
-    before = path.read_bytes()
+    before, kept = path.read_bytes(), checkpoint.get_state()
     loop.extensions[1].extend(batches=1)
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -230,7 +231,8 @@ def test_a_full_disk_is_an_error_in_words_and_the_last_checkpoint_stays(make_reg
     assert f"the checkpoint that was at {path} is still there" in caught.value.__notes__[0]
     assert "saved_to" not in loop.log[3]
     assert path.read_bytes() == before
-    assert files(path) == ["loop.zip"]
+    assert files(path) == ["loop-000002.zip", "loop.zip"]
+    assert checkpoint.get_state() == kept
 
 
 def test_values_that_are_lost_in_a_step_are_told_and_never_saved(make_regression, path, caplog):
@@ -360,12 +362,16 @@ def test_parameters_are_loaded_before_training(make_regression, path):
 
 def test_all_of_a_checkpoint_is_loaded_if_that_is_asked_for(make_regression, path):
     whole, trained, fresh = make_regression(), make_regression(), make_regression()
-    whole.loop(FinishAfter(after_n_batches=6)).run()
-    trained.loop(Checkpoint(path), FinishAfter(after_n_batches=3)).run()
+    whole_loop = whole.loop(TrainingDataMonitoring([whole.cost]), FinishAfter(after_n_batches=6))
+    whole_loop.run()
+    monitoring = TrainingDataMonitoring([trained.cost])
+    trained.loop(monitoring, Checkpoint(path), FinishAfter(after_n_batches=3)).run()
     load_all = Load(path, load_iteration_state=True, load_log=True)
-    loop = fresh.loop(load_all, FinishAfter(after_n_batches=6))
+    monitoring = TrainingDataMonitoring([fresh.cost])
+    loop = fresh.loop(load_all, monitoring, FinishAfter(after_n_batches=6))
     loop.run()
 
+    assert loop.log[4]["cost"] == whole_loop.log[4]["cost"]
     assert loop.status["resumed_from"] is not None
     assert fresh.W.get_value().tobytes() == whole.W.get_value().tobytes()
 
@@ -381,6 +387,8 @@ def test_loading_leaves_a_run_that_is_resumed_alone(make_regression, path, tmp_p
         extensions = [Load(tmp_path / "other.zip"), Checkpoint(path)]
         loop = task.loop(*extensions, FinishAfter(after_n_batches=finish))
         loop.run(resume="auto")
+        # It is of no use any more when the run is resumed.
+        (tmp_path / "other.zip").unlink(missing_ok=True)
 
     assert task.W.get_value().tobytes() == whole.W.get_value().tobytes()
 

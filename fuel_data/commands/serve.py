@@ -47,7 +47,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # A server with an owner speaks only when something is wrong.
     level = logging.INFO if options.owner is None else logging.WARNING
     logging.basicConfig(level=level, format="fuel-server: %(message)s")
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = _handle_signals(signal.default_int_handler)
     try:
         _serve(options)
     except KeyboardInterrupt:
@@ -56,8 +56,13 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f"fuel-server: {error}", file=sys.stderr)
         return 2
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
+
+
+def _handle_signals(handler: Any) -> dict[int, Any]:
+    return {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +108,9 @@ def _serve(options: argparse.Namespace) -> None:
         # Before the data is loaded: a busy address is known at once.
         server = at_end.enter_context(Server(options.address, heartbeat=options.heartbeat))
         stream = at_end.enter_context(contextlib.closing(recipe.build()))
+        # An exception in the middle of it would leave a thread behind.
+        _handle_signals(lambda *_: server.stop())
+        at_end.callback(_handle_signals, signal.default_int_handler)
         if options.owner is None:
             print(f"fuel-server: serving {options.recipe} at {server.address}", flush=True)
         server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)

@@ -38,15 +38,17 @@ class Pipeline(threading.Thread):
         super().__init__(name="fuel pipeline", daemon=True)
         self._stream = stream
         self._hwm = hwm
-        self._socket = context.socket(zmq.PAIR)
-        self._socket.set_hwm(0)
-        self._socket.linger = 0
-        self._socket.connect(endpoint)
+        self._context = context
+        self._endpoint = endpoint
         # In the order in which they are served; each batch sends its client to the end.
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
 
     def run(self) -> None:
         """Work until told to stop. The server is told when the work is over, however it ended."""
+        self._socket: Any = self._context.socket(zmq.PAIR)
+        self._socket.set_hwm(0)
+        self._socket.linger = 0
+        self._socket.connect(self._endpoint)
         try:
             while self._take_orders():
                 ready = [key for key, session in self._sessions.items() if session.credits]

@@ -159,7 +159,8 @@ class Server:
         self._inside.linger = 0
         self._inside.bind(_INSIDE)
         self._stop_read, self._stop_write = os.pipe()
-        self._pipeline: Pipeline | None = None
+        # Sockets of a thread that goes on would block the end of the context.
+        self._pipeline_ended = True
         self._router = self._context.socket(zmq.ROUTER)
         try:
             self.address = self._bind(address)
@@ -220,16 +221,18 @@ class Server:
         if hwm < 1:
             raise ValueError(f"start_server: `hwm` must be at least 1, got {hwm}.")
         welcome = pack(describe_stream(stream))
-        self._pipeline = Pipeline(stream, self._context, _INSIDE, hwm)
+        pipeline = Pipeline(stream, self._context, _INSIDE, hwm)
+        self._pipeline_ended = False
+        pipeline.start()
         try:
-            self._pipeline.start()
             if ready_file is not None:
                 with atomic_write(ready_file, "w") as file:
                     file.write(self.address)
             self._talk(welcome)
         finally:
             self._inside.send(STOP)
-            self._pipeline.join(_MAX_WAIT_FOR_PIPELINE)
+            pipeline.join(_MAX_WAIT_FOR_PIPELINE)
+            self._pipeline_ended = not pipeline.is_alive()
 
     def stop(self) -> None:
         """Make `serve` return, from any thread or a signal handler."""
@@ -241,7 +244,7 @@ class Server:
             poller.register(source, zmq.POLLIN)
         while True:
             # Not for ever: a signal that comes just before would not be seen.
-            events = dict(poller.poll(round(self._heartbeat * 1000)))
+            events = dict(poller.poll(round(self._heartbeat * 250)))
             if self._stop_read in events:
                 return
             if self._inside in events:
@@ -310,7 +313,7 @@ class Server:
         self._monitor.close()
         self._router.close()
         self._inside.close()
-        if self._pipeline is None or not self._pipeline.is_alive():
+        if self._pipeline_ended:
             self._context.term()
         os.close(self._stop_read)
         os.close(self._stop_write)

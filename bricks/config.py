@@ -17,10 +17,11 @@ optimizer         BLOCKS_OPTIMIZER     how much graphs are rewritten: fast_run; 
 default_seed      BLOCKS_DEFAULT_SEED  seed of what is random and was given none; 1
 recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while a main loop runs or is saved; 10000
 profile           BLOCKS_PROFILE       print where the time went when training ends; no
-log_backend       BLOCKS_LOG_BACKEND   what holds the log: python or sqlite; python
+log_backend       BLOCKS_LOG_BACKEND   what holds the log: python, sqlite or jsonlines; python
 sqlite_database   BLOCKS_SQLITEDB      file of the sqlite log; ~/blocks_log.sqlite
-max_blob_size     BLOCKS_MAX_BLOB_SIZE largest log value in bytes that sqlite stores whole; 4096
-temp_dir          BLOCKS_TEMPDIR       folder for temporary files; empty, the system's
+max_blob_size     BLOCKS_MAX_BLOB_SIZE taken from Blocks' settings and not needed: all is stored whole
+temp_dir          BLOCKS_TEMPDIR       taken from Blocks' settings and not needed: files are written
+                                       beside their targets
 ================  ===================  ============================================================
 """
 

@@ -129,7 +129,7 @@ class Mean(AggregationScheme):
                 (numerator, numerator + tensor.cast(self.numerator, "float64")),
                 (denominator, denominator + tensor.cast(self.denominator, "float64")),
             ],
-            readout_variable=_meant(numerator) / _meant(denominator),
+            readout_variable=numerator / denominator,
         )
 
 
@@ -300,15 +300,6 @@ def accumulator(variable: AnyVariable, part: str, fill: Any, dtype: str) -> AnyV
     result.tag.is_accumulator = True
     add_role(result, ALGORITHM_BUFFER)
     return result
-
-
-def _meant(wide: AnyVariable) -> AnyVariable:
-    """Say that a shared variable is float64 on purpose.
-
-    The compiler reports operations on roots of the graph that are float64 although ``floatX`` is
-    float32, since they are there by mistake as a rule. A view is no root.
-    """
-    return wide.dimshuffle(*range(wide.ndim))
 
 
 def _at_first_batch(target: AnyVariable, hook: Any) -> None:

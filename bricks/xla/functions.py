@@ -14,7 +14,7 @@ from typing import Any
 
 import aesara
 import numpy
-from aesara.graph.basic import Variable, io_toposort
+from aesara.graph.basic import Apply, Variable, io_toposort
 from aesara.link.basic import Container
 from aesara.scalar.basic import Cast
 from aesara.tensor.elemwise import Elemwise
@@ -317,8 +317,7 @@ def _report_upcasts(roots: Iterable[Variable]) -> None:
     for node in io_toposort([], list(roots)):
         if not isinstance(node.op, Elemwise) or isinstance(node.op.scalar_op, Cast):
             continue
-        is_wide = [getattr(x.type, "dtype", "") == "float64" for x in node.inputs if x.owner]
-        if node.outputs[0].type.dtype != "float64" or any(is_wide):
+        if not _is_upcast(node):
             continue
         where = describe_node(node)
         if where not in _reported_upcasts:
@@ -328,6 +327,15 @@ def _report_upcasts(roots: Iterable[Variable]) -> None:
                 "an integer meets a float. Cast it to floatX.",
                 where,
             )
+
+
+def _is_upcast(node: Apply) -> bool:
+    """Tell whether float64 begins here: not where all is float64, or some was so before."""
+    is_wide = [getattr(x.type, "dtype", "") == "float64" for x in node.inputs]
+    came_wide = any(
+        wide and x.owner is not None for wide, x in zip(is_wide, node.inputs, strict=True)
+    )
+    return node.outputs[0].type.dtype == "float64" and not all(is_wide) and not came_wide
 
 
 class _AesaraEngine:

@@ -248,6 +248,14 @@ def test_wide_dtypes_are_kept_and_the_users_setting_of_jax_is_untouched():
     assert jax.numpy.zeros(1, "float32").dtype == "float32"
 
 
+def test_what_is_float64_throughout_is_no_upcast(caplog):
+    total, count = xla.shared(numpy.float64(3), "total"), xla.shared(numpy.float64(2), "count")
+
+    xla.function([], total / count, updates=[(total, tensor.zeros_like(total))])
+
+    assert not caplog.messages
+
+
 def test_an_upcast_to_float64_is_reported_once_with_its_place(caplog):
     x, lengths = tensor.vector("upcast x"), tensor.lvector("lengths")
 

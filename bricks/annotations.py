@@ -20,7 +20,18 @@ __all__ = ["Annotation", "add_annotation", "get_annotations"]
 
 
 def get_annotations(variable: Variable) -> list[Annotation]:
-    """Return the annotations of a variable, outermost maker first; empty if it has none."""
+    """Return the annotations of a variable.
+
+    Parameters
+    ----------
+    variable : Variable
+        The variable.
+
+    Returns
+    -------
+    list of Annotation
+        In the order in which they were added; empty if there are none. Not to be changed.
+    """
     return getattr(variable.tag, "annotations", [])
 
 

@@ -215,8 +215,12 @@ class Archive:
 
     Examples
     --------
-    >>> with Archive("model.zip") as archive:                                 # doctest: +SKIP
-    ...     weights = archive["/mlp/linear_0.W"]
+    >>> file = io.BytesIO()
+    >>> write_archive(file, {"/mlp/linear_0.W": numpy.eye(2)}, {"note": b"trained"}, {})
+    >>> with Archive(file) as archive:
+    ...     archive.names(), archive["/mlp/linear_0.W"], archive.member("note")
+    (['/mlp/linear_0.W'], array([[1., 0.],
+           [0., 1.]]), b'trained')
     """
 
     def __init__(self, path: Target):
@@ -241,11 +245,23 @@ class Archive:
         self._stack.close()
 
     def names(self) -> list[str]:
-        """Names of the arrays, in the order of writing."""
+        """Give the names of the arrays.
+
+        Returns
+        -------
+        list of str
+            In the order of writing, without ``.npy``.
+        """
         return [name[: -len(".npy")] for name in self._members if name.endswith(".npy")]
 
     def member_names(self) -> list[str]:
-        """Names of the members that are not arrays, in the order of writing."""
+        """Give the names of the members that are not arrays.
+
+        Returns
+        -------
+        list of str
+            In the order of writing, the manifest left out.
+        """
         return [name for name in self._members if not name.endswith(".npy")]
 
     def __contains__(self, name: str) -> bool:

@@ -363,11 +363,38 @@ class Brick(Annotation, metaclass=_Brick):
         )
 
     def get_dims(self, names: Iterable[str]) -> list:
-        """Return the sizes of several inputs or outputs; see :meth:`get_dim`."""
+        """Return the sizes of several inputs or outputs; see :meth:`get_dim`.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of inputs or outputs of applications.
+
+        Returns
+        -------
+        list of int or tuple of int
+            One size for each name, in their order.
+
+        Raises
+        ------
+        ValueError
+            If the brick does not know one of them.
+        """
         return [self.get_dim(name) for name in names]
 
     def get_unique_path(self) -> list[Brick]:
-        """Return the bricks from the top one down to this one, through first parents only."""
+        """Return the bricks from the top one down to this one, through first parents only.
+
+        Returns
+        -------
+        list of Brick
+            The top brick first, this one last; this one alone if it has no parent.
+
+        Raises
+        ------
+        ValueError
+            If the brick is among its own ancestors.
+        """
         path = [self]
         while path[-1].parents:
             path.append(path[-1].parents[0])

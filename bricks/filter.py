@@ -36,12 +36,34 @@ def get_annotation(variable: Variable, cls: type) -> Any:
 
 
 def get_brick(variable: Variable) -> Brick | None:
-    """Return the brick that made a variable, or None."""
+    """Return the brick that made a variable.
+
+    Parameters
+    ----------
+    variable : Variable
+        The variable.
+
+    Returns
+    -------
+    Brick or None
+        None if no brick annotates it.
+    """
     return get_annotation(variable, Brick)
 
 
 def get_application_call(variable: Variable) -> ApplicationCall | None:
-    """Return the call of an application that made a variable, or None."""
+    """Return the call of an application that a variable is an input or output of.
+
+    Parameters
+    ----------
+    variable : Variable
+        The variable.
+
+    Returns
+    -------
+    ApplicationCall or None
+        None if no call annotates it.
+    """
     return get_annotation(variable, ApplicationCall)
 
 

@@ -63,7 +63,13 @@ class Model(ComputationGraph):
         )
 
     def get_top_bricks(self) -> list[Brick]:
-        """Return the bricks of the graph that are no other one's children."""
+        """Return the bricks of the graph that are no other one's children.
+
+        Returns
+        -------
+        list of Brick
+            In the graph's order: `top_bricks` itself.
+        """
         return self.top_bricks
 
     def get_parameter_dict(self) -> OrderedDict:

@@ -111,12 +111,24 @@ class Parallel(Initializable):
 
     @apply.property("inputs")
     def apply_inputs(self) -> Any:
-        """Names of the inputs."""
+        """Give the names of the inputs.
+
+        Returns
+        -------
+        list of str
+            `input_names`.
+        """
         return self.input_names
 
     @apply.property("outputs")
     def apply_outputs(self) -> Any:
-        """Names of the outputs, which are those of the inputs."""
+        """Give the names of the outputs, which are those of the inputs.
+
+        Returns
+        -------
+        list of str
+            `input_names`.
+        """
         return self.input_names
 
     def get_dim(self, name: str) -> Any:

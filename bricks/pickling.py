@@ -60,11 +60,33 @@ class ArrayStore:
         self._stored: dict[int, tuple[str, numpy.ndarray]] = {}
 
     def name_of_value(self, container: Container) -> str | None:
-        """Name the array that holds the value of a named variable."""
+        """Name the array that holds the value of a named variable.
+
+        Parameters
+        ----------
+        container : Container
+            Where Aesara keeps the value of a shared variable.
+
+        Returns
+        -------
+        str or None
+            The name in the archive; None for a variable that is not among the named ones.
+        """
         return self._containers.get(id(container))
 
     def name_of_array(self, array: numpy.ndarray) -> str:
-        """Name an array, after writing it if it is new."""
+        """Name an array, after writing it if it is new.
+
+        Parameters
+        ----------
+        array : array
+            Of any shape, and any dtype but object. Told apart by identity, not by value.
+
+        Returns
+        -------
+        str
+            ``<prefix>/<number>``, the same each time for the same array.
+        """
         if id(array) not in self._stored:
             name = f"{self._prefix}/{len(self._stored)}"
             self.writer.add_array(name, array)
@@ -100,7 +122,19 @@ class ArrayPickler(pickle.Pickler):
         self.local_names: list[str] = []
 
     def reducer_override(self, obj: Any) -> Any:
-        """Refer to arrays that the archive holds; notice what belongs to the script."""
+        """Refer to arrays that the archive holds; notice what belongs to the script.
+
+        Parameters
+        ----------
+        obj : object
+            What is about to be pickled.
+
+        Returns
+        -------
+        tuple or NotImplemented
+            What makes the object again, as ``__reduce__`` gives it: a function, its arguments.
+            NotImplemented leaves the object to pickle.
+        """
         if type(obj) is numpy.ndarray:
             return self._refer_to(obj)
         if isinstance(obj, Variable):
@@ -223,8 +257,12 @@ def make_container(
         `list`, or a list of one that is made of a value and a name.
     value : array
         The value of the variable.
-    readonly, strict, allow_downcast, name
-        As for Aesara's `Container`.
+    readonly, strict : bool
+        Whether the value cannot be set, and whether only values of exactly the type can.
+    allow_downcast : bool or None
+        Whether values of a wider dtype can be set; None: Python's floats only.
+    name : str or None
+        The name of the variable.
 
     Returns
     -------

@@ -59,12 +59,24 @@ class Sequence(Brick):
 
     @apply.property("inputs")
     def apply_inputs(self) -> list[str]:
-        """Names of the inputs of the first application."""
+        """Give the names of the inputs of the first application.
+
+        Returns
+        -------
+        list of str
+            As that application declares them.
+        """
         return self.application_methods[0].inputs
 
     @apply.property("outputs")
     def apply_outputs(self) -> list[str]:
-        """Names of the outputs of the last application."""
+        """Give the names of the outputs of the last application.
+
+        Returns
+        -------
+        list of str
+            As that application declares them.
+        """
         return self.application_methods[-1].outputs
 
 

@@ -21,8 +21,16 @@ class BrickWrapper(ABC):
 
     Examples
     --------
-    >>> class Wrapped(Softmax):                                               # doctest: +SKIP
+    >>> import numpy
+    >>> from aesara import tensor
+    >>> from bricks import Softmax, xla
+    >>> class SoftmaxOfEachStep(Softmax):
     ...     decorators = [WithExtraDims()]
+    >>> x = tensor.tensor3("x")                                # axes: time, batch, class
+    >>> y = SoftmaxOfEachStep().apply(x, extra_ndim=1)
+    >>> ones = numpy.ones((2, 1, 4), x.dtype)
+    >>> xla.function([x], y)(ones).tolist()
+    [[[0.25, 0.25, 0.25, 0.25]], [[0.25, 0.25, 0.25, 0.25]]]
     """
 
     def __call__(self, mcs: type, name: str, bases: tuple, namespace: dict[str, Any]) -> None:
@@ -87,6 +95,13 @@ class WithExtraDims(BrickWrapper):
             return [_unfold(output, lengths) for output in pack(inner(**inputs))]
 
         def delegate(self: Any) -> Any:
+            """Give the application that is wrapped, to be asked for attributes not found here.
+
+            Returns
+            -------
+            BoundApplication
+                Of the same brick.
+            """
             return wrapped.__get__(self, type(self))
 
         apply.__doc__ = wrapped.__doc__

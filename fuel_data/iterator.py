@@ -122,11 +122,9 @@ class IteratorStage:
 
     Parameters
     ----------
-    iterator : iterator
-        The epoch. If it has `get_state` and `set_state`, they are its position; otherwise it is
-        read again from the front.
     restart : function
-        Makes the same iterator again.
+        Makes the iterator of the epoch, the same one each time. If that has `get_state` and
+        `set_state`, they are its position; otherwise it is read again from the front.
     epoch : int
         Number of the epoch.
     place : str
@@ -149,13 +147,25 @@ class IteratorStage:
         return data
 
     def get_position(self) -> dict[str, Any]:
-        """Give the position as plain data; see `Stage.get_position`."""
+        """Give the position as plain data; see `Stage.get_position`.
+
+        Returns
+        -------
+        dict
+            ``index``, and ``state`` if the iterator can tell its own.
+        """
         if hasattr(self._iterator, "get_state"):
             return {"index": self.index, "state": self._iterator.get_state()}
         return {"index": self.index}
 
     def set_position(self, position: dict[str, Any]) -> None:
-        """Go to a position of this epoch; see `Stage.set_position`."""
+        """Go to a position of this epoch; see `Stage.set_position`.
+
+        Parameters
+        ----------
+        position : dict
+            From `get_position`.
+        """
         if "state" in position:
             self._iterator.set_state(position["state"])
         else:

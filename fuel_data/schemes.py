@@ -317,7 +317,20 @@ class ConcatenatedScheme(IterationScheme):
     get_request_iterator = PositionedScheme.get_request_iterator
 
     def open_requests(self, epoch: int, place: str) -> "_ConcatenatedRequests":
-        """Give the requests of an epoch; see `PositionedScheme.open_requests`."""
+        """Give the requests of an epoch; see `PositionedScheme.open_requests`.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        place : str
+            Place of the stream in its pipeline, for random keys.
+
+        Returns
+        -------
+        iterator
+            Over the requests of all schemes, with `get_position` and `set_position`.
+        """
         return _ConcatenatedRequests(self.schemes, epoch, place)
 
 

@@ -126,14 +126,38 @@ class Rewriter:
         }
 
     def rewrite(self) -> list[Variable]:
-        """Return the outputs of the new graph."""
+        """Clone the graph.
+
+        Returns
+        -------
+        list of Variable
+            The outputs of the new graph, in the order of the old ones.
+
+        Raises
+        ------
+        TypeError
+            If a node cannot take what replaces its inputs.
+        ValueError
+            If replacements contain each other, or use what a step of a loop cannot reach.
+        """
         new = [self.new(output) for output in self._outputs]
         if self._step is None:
             self._rewrite_tags()
         return new
 
     def new(self, variable: Variable) -> Variable:
-        """Return what stands for a variable in the new graph."""
+        """Return what stands for a variable in the new graph.
+
+        Parameters
+        ----------
+        variable : Variable
+            Of the old graph, or one that depends on it.
+
+        Returns
+        -------
+        Variable
+            Its clone, its replacement, or the variable itself if it is a leaf that is not replaced.
+        """
         found = self._resolve(variable, None)
         if isinstance(found, tuple):
             self._clone(found[0])

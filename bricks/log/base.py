@@ -72,11 +72,23 @@ class TrainingLogBase(abc.ABC):
 
     @abc.abstractmethod
     def get_state(self) -> dict[str, Any]:
-        """Give the whole log as plain data, for a checkpoint."""
+        """Give the whole log as plain data, for a checkpoint.
+
+        Returns
+        -------
+        plain data
+            What `set_state` takes.
+        """
 
     @abc.abstractmethod
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take the place of the log that `get_state` was asked of."""
+        """Take the place of the log that `get_state` was asked of.
+
+        Parameters
+        ----------
+        state : plain data
+            What `get_state` gave, in a log of the same class.
+        """
 
     def __setitem__(self, time: int, records: Mapping[str, Any]) -> None:
         row = self[time]

@@ -257,6 +257,11 @@ def change_recursion_limit(limit: int | None) -> Iterator[None]:
     ----------
     limit : int or None
         The limit inside the context; None leaves it alone.
+
+    Yields
+    ------
+    None
+        The former limit is back when the block ends, however it ends.
     """
     before = sys.getrecursionlimit()
     if limit is not None:

@@ -14,7 +14,13 @@ __all__ = ["chosen_device", "place", "x64"]
 
 
 def x64() -> contextlib.AbstractContextManager:
-    """Let JAX keep int64 and float64 in this thread, leaving the user's setting as it is."""
+    """Let JAX keep int64 and float64 in this thread, leaving the user's setting as it is.
+
+    Returns
+    -------
+    context manager
+        64-bit types are kept inside of its block.
+    """
     return _enable_x64(True)
 
 

@@ -198,7 +198,13 @@ def _value_of(variable: Variable, known: dict[Variable, Any]) -> Any:
 
 
 def make_context() -> Context:
-    """Return a context in which inner graphs are rewritten and evaluated as outer ones are."""
+    """Return a context in which inner graphs are rewritten and evaluated as outer ones are.
+
+    Returns
+    -------
+    Context
+        A new one, without graphs and checks.
+    """
 
     def evaluate(fgraph: FunctionGraph, context: Context) -> Evaluator:
         return Evaluator(rewrite_copy(fgraph, config.optimizer), context)
@@ -210,6 +216,16 @@ def unsupported_nodes(fgraph: FunctionGraph) -> list[Apply]:
     """List the nodes whose operation has no lowering, one for each kind of operation.
 
     Graphs that operations of this one hold are searched too.
+
+    Parameters
+    ----------
+    fgraph : aesara.graph.fg.FunctionGraph
+        The graph, rewritten.
+
+    Returns
+    -------
+    list of Apply
+        The first node of each kind, in the order of computation.
     """
     by_class: dict[type, Apply] = {}
     for node in fgraph.toposort():

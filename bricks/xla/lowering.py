@@ -78,7 +78,13 @@ class Context:
         self.checks: list[tuple[jax.Array, Exception]] = []
 
     def enter(self, fgraph: FunctionGraph) -> None:
-        """Make a graph known whose nodes are going to be lowered."""
+        """Make a graph known whose nodes are going to be lowered.
+
+        Parameters
+        ----------
+        fgraph : aesara.graph.fg.FunctionGraph
+            The graph; :meth:`clients_of` looks in it from now on.
+        """
         self._graphs.append(fgraph)
 
     def clients_of(self, variable: Variable) -> list[Apply | None]:
@@ -88,6 +94,11 @@ class Context:
         ----------
         variable : aesara variable
             Of a graph whose nodes are lowered.
+
+        Returns
+        -------
+        list of Apply or None
+            One entry for each use, so a node that uses it twice is there twice.
         """
         return [
             client if isinstance(client, Apply) else None
@@ -157,7 +168,18 @@ def lowering(
 
 
 def find_lowering(op: Op) -> Lowering | None:
-    """Return the lowering of an operation's class, or of the nearest class it inherits from."""
+    """Return the lowering of an operation's class, or of the nearest class it inherits from.
+
+    Parameters
+    ----------
+    op : Op
+        The operation.
+
+    Returns
+    -------
+    Lowering or None
+        None if none is registered.
+    """
     for class_ in type(op).__mro__:
         if class_ in _LOWERINGS:
             return _LOWERINGS[class_]
@@ -165,7 +187,18 @@ def find_lowering(op: Op) -> Lowering | None:
 
 
 def is_known(value: Any) -> bool:
-    """Tell whether a value is known while the graph is traced."""
+    """Tell whether a value is known while the graph is traced.
+
+    Parameters
+    ----------
+    value : object
+        An operand of a lowering.
+
+    Returns
+    -------
+    bool
+        False for arrays of JAX, traced or not; True for numpy's and for anything else.
+    """
     return not isinstance(value, jax.Array)
 
 
@@ -193,7 +226,25 @@ def known_int(value: Any, what: str) -> int:
 
 
 def known_ints(values: Sequence[Any] | Any, what: str) -> tuple[int, ...]:
-    """Return values that must all be known, as :func:`known_int` does one."""
+    """Return values that must all be known, as :func:`known_int` does one.
+
+    Parameters
+    ----------
+    values : sequence of int or of arrays of shape (), or array of shape (value,)
+        Such as the lengths of a shape.
+    what : str
+        What they are, for the error message.
+
+    Returns
+    -------
+    tuple of int
+        The same values.
+
+    Raises
+    ------
+    DataDependentShape
+        If one of them is only known at run time.
+    """
     if not is_known(values):
         raise DataDependentShape(f"{what} must be known when the graph is compiled", values)
     return tuple(known_int(value, what) for value in values)

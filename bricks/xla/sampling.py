@@ -88,6 +88,22 @@ class NextKey(_KeyOp):
         output_storage[0][0] = numbers
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[tuple]) -> list[tuple]:
+        """Give the shape of the next key, as Aesara asks for it: that of the key.
+
+        Parameters
+        ----------
+        fgraph : aesara.graph.fg.FunctionGraph
+            The graph of the node; not looked at.
+        node : Apply
+            The node; not looked at.
+        shapes : sequence of tuple of scalar variables
+            The shape of the key, ``(2,)``.
+
+        Returns
+        -------
+        list of tuple of scalar variables
+            The shape of the only output.
+        """
         return [shapes[0]]
 
 
@@ -269,7 +285,19 @@ class RandomStream:
         return self._draw(distributions.integers, low, high, size=size, dtype="int64")
 
     def random_integers(self, size: Any = None, low: Any = 0, high: Any = 1) -> Variable:
-        """Draw integers of ``[low, high]``, as :meth:`integers` with `high` included."""
+        """Draw integers of ``[low, high]``, as :meth:`integers` with `high` included.
+
+        Parameters
+        ----------
+        size : sequence of int or of symbolic integers, or a symbolic vector
+            Shape of what is drawn; by default that of the bounds.
+        low, high : int or tensor
+            The bounds; both can be drawn.
+
+        Returns
+        -------
+        int64 tensor variable of shape `size`
+        """
         return self.integers(size, low, high + 1)
 
     def categorical(self, size: Any = None, pvals: Any = None, dtype: str = "int64") -> Variable:

@@ -68,7 +68,13 @@ class DeviceStorage(list):
         return DeviceStorage(numpy.array(self.to_host()), self.name)
 
     def on_device(self) -> jax.Array:
-        """Return the value on the device, moving it there first if it is on the host."""
+        """Move the value to the device, if it is not there.
+
+        Returns
+        -------
+        jax.Array
+            The value itself, of the shape and dtype of the variable. Donating it loses the value.
+        """
         if self.device is None:
             self.device = place(numpy.array(super().__getitem__(0)))
             super().__setitem__(0, None)
@@ -77,13 +83,22 @@ class DeviceStorage(list):
     def keeper(self) -> Callable[[jax.Array], Any]:
         """Return a function that replaces the value by one that is on the device.
 
-        No instruction of Python runs in it, so no signal handler can raise there.
+        Returns
+        -------
+        callable
+            Takes an array of JAX. No instruction of Python runs in it, so no signal handler can
+            raise there.
         """
         slot: Any = vars(DeviceStorage)["device"]
         return partial(slot.__set__, self)
 
     def to_host(self) -> Any:
         """Return the value as a numpy array, without moving it.
+
+        Returns
+        -------
+        array
+            A copy if the value is on the device, the value itself if it is on the host.
 
         Raises
         ------
@@ -101,7 +116,13 @@ class DeviceStorage(list):
         )
 
     def is_lost(self) -> bool:
-        """Tell whether the value was given up by a call that failed."""
+        """Tell whether the value was given up by a call that failed.
+
+        Returns
+        -------
+        bool
+            False while the value is on the host. A value on the device is waited for.
+        """
         if self.device is None:
             return False
         if self.device.is_deleted():

@@ -250,8 +250,10 @@ class IterableDataset(Dataset):
     iterables : dict of str to iterable, or iterable
         The sources by name, or one that is called ``'data'``. A function without arguments that
         gives an iterator serves as well, for example ``functools.partial(read_lines, path)``.
-    sources, axis_labels
-        See `Dataset`.
+    sources : sequence of str, optional
+        The sources wanted, in the order wanted; all by default.
+    axis_labels : dict from source to tuple of str or None, optional
+        Names of the axes.
 
     Raises
     ------
@@ -329,8 +331,10 @@ class IndexableDataset(Dataset):
         The sources by name, or one that is called ``'data'``. The first axis is the examples.
     start, stop : int, optional
         Use the examples from `start` to before `stop` only.
-    sources, axis_labels
-        See `Dataset`.
+    sources : sequence of str, optional
+        The sources wanted, in the order wanted; all by default.
+    axis_labels : dict from source to tuple of str or None, optional
+        Names of the axes.
 
     Attributes
     ----------

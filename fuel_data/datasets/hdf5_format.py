@@ -37,7 +37,23 @@ INTERFACE_VERSION = "0.3"
 
 @dataclasses.dataclass(frozen=True)
 class SplitRow:
-    """What a file says about one source in one split."""
+    """What a file says about one source in one split.
+
+    Parameters
+    ----------
+    split : str
+        Name of the split.
+    source : str
+        Name of the source.
+    start, stop : int
+        The split has the examples from `start` to before `stop`, if there are no `indices`.
+    indices : h5py.Reference
+        Where the file keeps the indices of the split's examples; false if it keeps none.
+    available : bool
+        Whether the split has this source.
+    comment : str
+        What the maker of the file had to say.
+    """
 
     split: str
     source: str

@@ -22,10 +22,32 @@ class Access(Protocol):
     """What a stream needs to know of its server."""
 
     def connect(self) -> Connection:
-        """Say hello; raise ConnectionLost if the server goes away meanwhile."""
+        """Say hello.
+
+        Returns
+        -------
+        Connection
+            The server has answered on it.
+
+        Raises
+        ------
+        ConnectionLost
+            If the server goes away meanwhile.
+        """
 
     def lost(self, connection: Connection | None) -> None:
-        """Get ready to connect again after a loss, or raise ServerError."""
+        """Get ready to connect again after a loss.
+
+        Parameters
+        ----------
+        connection : Connection or None
+            The one that was lost; None if the server was lost while saying hello.
+
+        Raises
+        ------
+        ServerError
+            If the server is given up.
+        """
 
     def progressed(self) -> None:
         """Take note that a batch has come."""
@@ -57,7 +79,13 @@ class OwnServer:
         self._losses = 0
 
     def connect(self) -> Connection:
-        """Say hello, to a new server if there is none; see `Access`."""
+        """Say hello, to a new server if there is none; see `Access`.
+
+        Returns
+        -------
+        Connection
+            To the process that this object started.
+        """
         if self.process is None:
             self.process = ServerProcess(self.recipe, self.heartbeat)
         return Connection(self.process.address, None, self.heartbeat, self._check)
@@ -68,7 +96,18 @@ class OwnServer:
             raise ConnectionLost("the server ended before it answered")
 
     def lost(self, connection: Connection | None) -> None:
-        """End the server, which hangs or is dead, and count; see `Access`."""
+        """End the server, which hangs or is dead, and count; see `Access`.
+
+        Parameters
+        ----------
+        connection : Connection or None
+            The one that was lost; None if the server was lost while saying hello.
+
+        Raises
+        ------
+        ServerError
+            If the server could not be started, or died too often without giving a batch.
+        """
         process = self.process
         if process is None or (connection is not None and connection.address != process.address):
             return  # another iterator of the stream was here before
@@ -127,7 +166,13 @@ class RunningServer:
         self._lost_at: float | None = None
 
     def connect(self) -> Connection:
-        """Say hello, waiting for the server if need be; see `Access`."""
+        """Say hello, waiting for the server if need be; see `Access`.
+
+        Returns
+        -------
+        Connection
+            To the address.
+        """
         if self._lost_at is None:
             self._lost_at = time.monotonic()
         token = client_token(self.token, self.address)
@@ -143,7 +188,18 @@ class RunningServer:
             )
 
     def lost(self, connection: Connection | None) -> None:
-        """Wait a little, or give up; see `Access`."""
+        """Wait a little, or give up; see `Access`.
+
+        Parameters
+        ----------
+        connection : Connection or None
+            The one that was lost; not looked at, for there is one address only.
+
+        Raises
+        ------
+        ServerError
+            If the server has not answered for `timeout` seconds.
+        """
         if self._lost_at is None:
             self._lost_at = time.monotonic()
         self._check()

@@ -365,14 +365,26 @@ class ServedStage:
         return connection
 
     def get_position(self) -> dict[str, Any]:
-        """Give the position of the served stage as plain data; see `Stage.get_position`."""
+        """Give the position of the served stage as plain data; see `Stage.get_position`.
+
+        Returns
+        -------
+        dict
+            What came with the latest item. The server is asked if nothing has come yet.
+        """
         if self._position is None:
             self._try(self._open)
         assert self._position is not None
         return self._position
 
     def set_position(self, position: dict[str, Any]) -> None:
-        """Go to a position of this epoch; see `Stage.set_position`."""
+        """Go to a position of this epoch; see `Stage.set_position`.
+
+        Parameters
+        ----------
+        position : dict
+            From `get_position`.
+        """
         self.close()
         self._ended = False
         self._position = position

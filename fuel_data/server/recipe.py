@@ -181,12 +181,17 @@ def build_from_plain(target: str, arguments: dict[str, Any], folders: list[str])
 
     Parameters
     ----------
-    target, arguments, folders
-        From `Recipe.to_plain`.
+    target : str
+        ``'module:function'`` or ``'/absolute/path/file.py:function'``.
+    arguments : dict of plain data
+        Keyword arguments of the function.
+    folders : list of str
+        Absolute paths of further folders in which a module is looked for.
 
     Returns
     -------
     Recipe
+        As `Recipe.to_plain` described it.
     """
     recipe = Recipe(target, arguments)
     recipe.folders = folders

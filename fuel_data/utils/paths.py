@@ -38,7 +38,13 @@ def find_in_data_path(filename: str | os.PathLike[str]) -> str:
 
 @contextlib.contextmanager
 def remember_cwd() -> Iterator[None]:
-    """Return to the current working folder when the block ends, however it ends."""
+    """Return to the current working folder when the block ends, however it ends.
+
+    Yields
+    ------
+    None
+        The block may change the working folder.
+    """
     folder = os.getcwd()
     try:
         yield

@@ -314,7 +314,20 @@ class Subset:
 
     @staticmethod
     def sorted_fancy_indexing(indexable: Any, request: Sequence[int] | numpy.ndarray) -> Any:
-        """Read in increasing order; see `fuel_data.utils.indexing.sorted_fancy_indexing`."""
+        """Read in increasing order; see `fuel_data.utils.indexing.sorted_fancy_indexing`.
+
+        Parameters
+        ----------
+        indexable : array, HDF5 data set, list or other object with ``[]``
+            What is read.
+        request : list or array of int
+            The indices, in any order, with repetitions.
+
+        Returns
+        -------
+        array or list
+            One example for each index, in the order of the request.
+        """
         return sorted_fancy_indexing(indexable, request)
 
     @staticmethod

@@ -5,6 +5,9 @@ import threading
 from types import FrameType
 from typing import Any
 
+# This SIGINT is one for the handler that was there before, usually a KeyboardInterrupt.
+_AT_ONCE = 3
+
 
 class Signals:
     """A context in which SIGINT and SIGTERM are noted, and the old handlers put back afterwards.
@@ -19,12 +22,19 @@ class Signals:
         How often SIGINT came.
     terminated : bool
         Whether SIGTERM came.
+    in_step : bool
+        Whether a step is being done that must come to its end, to be set by who does it: a third
+        SIGINT is then held back, the fourth is not.
+    held : bool
+        Whether one was held back; see `let_go`.
     """
 
     def __init__(self) -> None:
         self.received = False
         self.interrupts = 0
         self.terminated = False
+        self.in_step = False
+        self.held = False
         self._old: dict[int, Any] = {}
 
     def __enter__(self) -> None:
@@ -49,8 +59,18 @@ class Signals:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.interrupts += 1
         self.received = True
-        if self.interrupts > 1:
-            signal.signal(signal.SIGINT, self._old[signal.SIGINT])
+        if self.interrupts < _AT_ONCE:
+            return
+        signal.signal(signal.SIGINT, self._old[signal.SIGINT])
+        self.held = self.in_step
+        if not self.held:
+            signal.raise_signal(signal.SIGINT)
+
+    def let_go(self) -> None:
+        """Give a SIGINT that was held back to the handler that was there before."""
+        if self.held:
+            self.held = False
+            signal.raise_signal(signal.SIGINT)
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         self.terminated = True

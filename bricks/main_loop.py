@@ -25,7 +25,9 @@ between two batches; the handlers that were there before are always put back.
 SIGINT, first  the epoch is finished, then training ends as usual (`after_training`)
 second         the same after the batch
 third          ``KeyboardInterrupt`` at once, as an exception like others: `on_error` and no
-               `after_training`. The batch in which it came is processed again if training goes on
+               `after_training`; but if it comes while a batch is processed, then only after that
+               batch, which is neither lost nor processed again if training goes on
+fourth         at once, whatever is being done
 SIGTERM        the batch is finished, then training ends as usual, so a checkpoint is written;
                further ones are ignored
 =============  ===================================================================================
@@ -484,14 +486,25 @@ class MainLoop:
             for handler in self._handlers["before_batch"]:
                 handler(batch)
             begun = perf_counter()
-            self.algorithm.process_batch(batch)
-            self._batch = None
-            self.status["iterations_done"] += 1
+            self._do_step(batch)
             times["read_data"] += read - start
             times["train"] += perf_counter() - begun
             for handler in self._handlers["after_batch"]:
                 handler(batch)
+            if self._signals.held:
+                self._signals.let_go()
         return False
+
+    def _do_step(self, batch: Any) -> None:
+        """Process a batch and count it: both or, if it fails, neither."""
+        signals = self._signals
+        signals.in_step = True
+        try:
+            self.algorithm.process_batch(batch)
+            self._batch = None
+            self.status["iterations_done"] += 1
+        finally:
+            signals.in_step = False
 
     def _end_epoch(self) -> None:
         status = self.status

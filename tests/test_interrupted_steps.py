@@ -134,7 +134,7 @@ def interrupt():
 
 
 class Interrupts(TrainingExtension):
-    """Sends SIGINT twice before a batch, so that the next one stops training at once."""
+    """Sends SIGINT twice before a batch, so that training is to stop as soon as possible."""
 
     def before_batch(self, batch):
         if self.main_loop.status["iterations_done"] == 5:
@@ -175,9 +175,28 @@ def test_an_interrupt_in_a_step_lets_it_come_to_its_end(undisturbed, tmp_path):
     assert end_of(loop) == undisturbed
 
 
-def test_a_third_interrupt_that_breaks_a_step_is_told_like_any_exception(undisturbed, tmp_path):
-    path = tmp_path / "loop.zip"
+def interrupt_twice():
+    interrupt()
+    interrupt()
+
+
+def test_a_third_interrupt_in_a_step_neither_loses_nor_repeats_its_batch(undisturbed, tmp_path):
     Watched.actions = {6: interrupt}
+    loop = build(tmp_path / "loop.zip")
+    loop.extensions.append(Interrupts())
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert loop.status["iterations_done"] == 6
+    assert not loop.state_is_lost()
+    del loop.extensions[-1]
+    loop.run()
+    assert end_of(loop) == undisturbed
+
+
+def test_a_fourth_interrupt_breaks_a_step_and_is_told_like_any_exception(undisturbed, tmp_path):
+    path = tmp_path / "loop.zip"
+    Watched.actions = {6: interrupt_twice}
     loop = build(path)
     loop.extensions.append(Interrupts())
 

@@ -486,22 +486,51 @@ def test_the_second_interrupt_finishes_the_batch():
     assert loop.exit_status == 130
 
 
-def test_the_third_interrupt_stops_at_once_and_its_batch_is_not_lost():
-    def interrupt_three_times():
-        for _ in range(3):
+def interrupt(times):
+    def act():
+        for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
 
+    return act
+
+
+def test_the_third_interrupt_stops_at_once_and_its_batch_is_not_lost():
     recorder = Recorder()
     finish = FinishAfter(after_n_epochs=1)
-    loop = make_loop(recorder, finish, actions={2: interrupt_three_times})
+    once = [interrupt(3)]
+    act = Act(lambda: once and once.pop()(), before_batch=True)
+    loop = make_loop(recorder, finish, act)
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert loop.algorithm.seen == []
+    assert recorder.names()[-2:] == ["before_batch", "on_error"]
+    loop.run()
+    assert loop.algorithm.seen == [1, 2, 3]
+
+
+def test_a_third_interrupt_in_a_step_waits_for_the_end_of_its_batch():
+    recorder = Recorder()
+    finish = FinishAfter(after_n_epochs=1)
+    loop = make_loop(recorder, finish, actions={2: interrupt(3)})
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert loop.algorithm.seen == [1, 2]
+    assert recorder.names()[-2:] == ["after_batch", "on_error"]
+    loop.run()
+    assert loop.algorithm.seen == [1, 2, 3]
+    assert recorder.names().count("after_batch") == 3
+
+
+def test_the_fourth_interrupt_stops_a_step():
+    recorder = Recorder()
+    loop = make_loop(recorder, actions={2: interrupt(4)})
 
     with pytest.raises(KeyboardInterrupt):
         loop.run()
     assert loop.algorithm.seen == [1]
-    assert recorder.names()[-1] == "on_error"
-    assert "after_training" not in recorder.names()
-    loop.run()
-    assert loop.algorithm.seen == [1, 2, 3]
+    assert recorder.names()[-2:] == ["before_batch", "on_error"]
 
 
 def test_an_interrupted_loop_is_run_again_as_in_a_notebook():

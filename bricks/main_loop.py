@@ -128,6 +128,8 @@ class MainLoop:
         self.exit_status = 0
         self.times = {"initialization": 0.0, "read_data": 0.0, "train": 0.0}
         self.restoring = False
+        # Digests of the compiled step when a checkpoint was written, until the next step is made.
+        self.expected_steps: dict[str, str] | None = None
         for flag in ("training_started", "epoch_started", "received_first_batch"):
             self.status.setdefault(flag, False)
         self._clear_interrupts()
@@ -301,10 +303,13 @@ class MainLoop:
         ValueError
             If names are missing, unexpected or of another shape; nothing is changed then.
         """
+        from bricks.archive import Archive
         from bricks.serialization import load_state
         from bricks.state import set_state
 
         state = load_state(path)
+        with Archive(path) as archive:
+            expected_steps = archive.manifest.get("lowered_steps")
         self.restoring = True
         try:
             self._prepare()
@@ -313,6 +318,7 @@ class MainLoop:
         self._refill_lost(state)
         set_state(self, state, ignore=tuple(ignore))
         self._batch = None
+        self.expected_steps = expected_steps
         self.status["training_started"] = True
         logger.info("Restored %s, after %d batches.", path, self.status["iterations_done"])
 
@@ -503,8 +509,17 @@ class MainLoop:
             self.algorithm.process_batch(batch)
             self._batch = None
             self.status["iterations_done"] += 1
+            if self.expected_steps is not None:
+                self._compare_steps(self.expected_steps)
         finally:
             signals.in_step = False
+
+    def _compare_steps(self, expected: Mapping[str, str]) -> None:
+        """Warn if the first step after a checkpoint was restored is another program than before."""
+        from bricks.provenance import warn_of_another_step
+
+        self.expected_steps = None
+        warn_of_another_step(expected, self.algorithm)
 
     def _end_epoch(self) -> None:
         status = self.status

@@ -4,13 +4,11 @@ Training goes on bit for bit only with the same versions, device, number of thre
 step. A checkpoint's manifest keeps these; a difference is said aloud once, when it is resumed.
 """
 
-import contextlib
 import functools
 import os
 import platform
 import sys
 import warnings
-import weakref
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -18,8 +16,6 @@ from typing import Any
 import numpy
 
 from bricks.config import config
-
-_LOWERED: "weakref.WeakKeyDictionary[Any, tuple[int, str | None]]" = weakref.WeakKeyDictionary()
 
 _LIBRARIES = ("firebrick", "aesara", "jax", "jaxlib", "numpy", "h5py")
 
@@ -44,7 +40,7 @@ def describe() -> dict[str, Any]:
     }
 
 
-def lowered_step(algorithm: Any) -> str | None:
+def lowered_steps(algorithm: Any) -> dict[str, str]:
     """Digest the compiled training step of an algorithm, for the manifest of a checkpoint.
 
     Parameters
@@ -54,19 +50,42 @@ def lowered_step(algorithm: Any) -> str | None:
 
     Returns
     -------
-    str or None
-        None if it has no step that XLA compiled, or has not made one yet.
+    dict of str to str
+        The digest for each set of shapes that the step was compiled for; empty if there is no step
+        that XLA compiled.
     """
     function: Any = getattr(algorithm, "function", None)
-    if not hasattr(function, "lowered_digest"):
-        return None
-    # Lowering takes long, and a step is lowered anew only when it is compiled anew.
-    count, digest = _LOWERED.get(function, (None, None))
-    if count != function.num_compilations:
-        with contextlib.suppress(RuntimeError):
-            digest = function.lowered_digest()
-        _LOWERED[function] = function.num_compilations, digest
-    return digest
+    if not hasattr(function, "lowered_digests") or function.backend != "xla":
+        return {}
+    return function.lowered_digests()
+
+
+def warn_of_another_step(then: Mapping[str, str], algorithm: Any) -> None:
+    """Warn if the training step is compiled from another program than when it was saved.
+
+    Parameters
+    ----------
+    then : mapping of str to str
+        What `lowered_steps` gave for the checkpoint.
+    algorithm : TrainingAlgorithm
+        After its first step.
+
+    Warns
+    -----
+    UserWarning
+        If the programs differ for the same shapes.
+    """
+    now = lowered_steps(algorithm)
+    other = [shapes for shapes in now if then.get(shapes, now[shapes]) != now[shapes]]
+    if other:
+        warnings.warn(
+            f"The training step for batches of shapes {other[0]} is another program than when the "
+            f"checkpoint was written ({then[other[0]]}, now {now[other[0]]}): the model, the "
+            "algorithm, what is monitored, a library or the profile of rewriting has changed. "
+            "Training goes on from the same state, but its numbers may differ in their last bits "
+            "from those of an uninterrupted run.",
+            stacklevel=2,
+        )
 
 
 def differences(manifest: Mapping[str, Any]) -> list[str]:

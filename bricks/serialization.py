@@ -25,7 +25,7 @@ from aesara.compile.sharedvalue import SharedVariable
 
 from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile, Target
 from bricks.pickling import PROTOCOL, ArrayStore, NotPicklable, pickle_into, unpickle_from
-from bricks.provenance import describe, lowered_step, warn_of_differences
+from bricks.provenance import describe, lowered_steps, warn_of_differences
 from bricks.state import (
     PLAIN_PARTS,
     check_not_lost,
@@ -108,10 +108,20 @@ def dump_and_add_to_dump(
 
     Parameters
     ----------
-    object_, file_, parameters, use_cpickle, protocol, save_main_loop
-        As for `dump`.
+    object_ : object
+        A main loop, or anything that can be pickled.
+    file_ : path or binary file
+        The file, replaced when the new one is whole; an open file is written to as it is.
+    parameters : iterable of shared variable, optional
+        Variables whose values are stored by path.
     to_add : mapping of str to object, optional
         What else to pickle; ``load(file_, name)`` reads one of them.
+    use_cpickle : bool
+        As in Blocks. Both values mean the same here.
+    protocol : int
+        Of the pickles.
+    save_main_loop : bool
+        Whether a main loop is also pickled, beside its state.
 
     Raises
     ------
@@ -154,8 +164,10 @@ def add_to_dump(
         For ``load(file_, name)``; new in this file.
     parameters : iterable of shared variable, optional
         Variables that the object refers to and whose values the file holds by path.
-    use_cpickle, protocol
-        As for `dump`.
+    use_cpickle : bool
+        As in Blocks. Both values mean the same here.
+    protocol : int
+        Of the pickle.
 
     Raises
     ------
@@ -238,6 +250,7 @@ def load(file_: Target, name: str | None = None, use_cpickle: bool = False) -> A
         loaded = unpickle_from(archive, name + _PICKLE)
         if name == MAIN_LOOP:
             warn_of_differences(archive.path, archive.manifest)
+            loaded.expected_steps = archive.manifest.get("lowered_steps")
     return loaded
 
 
@@ -369,7 +382,7 @@ def _write_main_loop(
         for key, array in arrays.items():
             writer.add_array(f"{part}/{key}", array)
     writer.manifest["kind"] = MAIN_LOOP
-    writer.manifest["lowered_step"] = lowered_step(main_loop.algorithm)
+    writer.manifest["lowered_steps"] = lowered_steps(main_loop.algorithm)
     store = ArrayStore(writer, places)
     if main_loop.model is not None:
         _try_to_pickle(writer, store, MODEL, main_loop.model, protocol)

@@ -146,6 +146,15 @@ class Function:
     Made by :func:`function`. A pickle or a copy holds the graph and is compiled again when it is
     first called.
 
+    Parameters
+    ----------
+    inputs : sequence of variables
+        What it is called with.
+    outputs : variable, list or dict of them, or None
+        What it returns, in the same form.
+    options : object
+        What else :func:`function` was given.
+
     Attributes
     ----------
     inputs : list of variables
@@ -241,7 +250,27 @@ class Function:
         RuntimeError
             If the function has not been called yet, or XLA does not compile it.
         """
-        return self._xla_engine("digested").program.digest()
+        digests = self.lowered_digests()
+        if not digests:
+            raise RuntimeError(
+                f"{self.name} has not been called, so there is nothing to digest. Call it first."
+            )
+        return list(digests.values())[-1]
+
+    def lowered_digests(self) -> dict[str, str]:
+        """Digest every program that XLA compiled for this function.
+
+        Returns
+        -------
+        dict of str to str
+            The digest for each set of shapes of the arguments, the latest last.
+
+        Raises
+        ------
+        RuntimeError
+            If XLA does not compile the function.
+        """
+        return self._xla_engine("digested").program.digests()
 
     def export_for(self, platform: str, *args: Any) -> Any:
         """Lower the function for a platform that need not be present.

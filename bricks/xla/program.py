@@ -80,7 +80,8 @@ class Program:
         self._evaluate = Evaluator(fgraph, self._context)
         self._static: list[int] = []
         self._errors: list[Exception] = []
-        self._signature: tuple[Any, ...] | None = None
+        self._signatures: dict[str, tuple[Any, ...]] = {}
+        self._digests: dict[str, str] = {}
         self._seen: list[tuple[tuple[int, ...], ...]] = []
         self._is_compiling = True
         self._step = jax.jit(self._trace, donate_argnums=0, static_argnums=3)
@@ -197,7 +198,18 @@ class Program:
         return outputs, holds
 
     def raise_failed_checks(self, holds: Sequence[Any]) -> None:
-        """Raise the error of the first condition that did not hold."""
+        """Raise the error of the first condition that did not hold.
+
+        Parameters
+        ----------
+        holds : sequence of bool or of bool arrays of shape ()
+            What :meth:`run` returned; reading them waits for the device.
+
+        Raises
+        ------
+        Exception
+            The one that the operation gave to :meth:`bricks.xla.lowering.Context.check`.
+        """
         for hold, error in zip(holds, self._errors, strict=True):
             if not hold:
                 raise error
@@ -228,12 +240,15 @@ class Program:
         """Count a compilation, remember its signature, and warn if there are many."""
         self.num_compilations += 1
         dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
-        self._signature = (*map(_abstract, (state, fixed, dynamic)), static)
+        signature = (*map(_abstract, (state, fixed, dynamic)), static)
         shapes = tuple(
             (int(x),) if place in self._static else numpy.shape(x)
             for place, x in enumerate(arguments)
         )
         self._seen.append(shapes)
+        # The latest comes last, also if a changed setting of JAX compiles a signature again.
+        self._signatures.pop(str(shapes), None)
+        self._signatures[str(shapes)] = signature
         logger.info("%s: compilation %d, arguments %s", self.name, self.num_compilations, shapes)
         if self.num_compilations == _MANY_COMPILATIONS:
             logger.warning("%s", self._explain_many_compilations())
@@ -256,25 +271,21 @@ class Program:
             "(Padding(multiple_of=...)), or group examples by length."
         )
 
-    def digest(self) -> str:
-        """Digest the program that XLA was given last.
+    def digests(self) -> dict[str, str]:
+        """Digest the programs that XLA was given.
 
         Returns
         -------
-        str
-            Hexadecimal digits, equal in every process for equal graphs, shapes and versions.
-
-        Raises
-        ------
-        RuntimeError
-            If it has not been compiled yet.
+        dict of str to str
+            For each set of shapes of the arguments, the latest last, hexadecimal digits that are
+            equal in every process for equal graphs, shapes and versions.
         """
-        if self._signature is None:
-            raise RuntimeError(
-                f"{self.name} has not been called, so there is nothing to digest. Call it first."
-            )
-        text = self._lower(self._signature).as_text()
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        for shapes, signature in self._signatures.items():
+            if shapes not in self._digests:
+                text = self._lower(signature).as_text()
+                digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+                self._digests[shapes] = digest
+        return {shapes: self._digests[shapes] for shapes in self._signatures}
 
     def _lower(self, signature: tuple[Any, ...]) -> Any:
         self._is_compiling = False

@@ -1,27 +1,18 @@
 import sys
+from types import SimpleNamespace
 
 import numpy
+import pytest
+from aesara import tensor
 
+from bricks import xla
 from bricks.config import config
-from bricks.provenance import describe, differences, lowered_step
-
-
-class Step:
-    """Stands for a compiled step, and counts how often it is lowered."""
-
-    def __init__(self):
-        self.num_compilations, self.count = 1, 0
-
-    def lowered_digest(self):
-        self.count += 1
-        if self.num_compilations == 0:
-            raise RuntimeError("has not been called")
-        return f"digest {self.num_compilations}"
-
-
-class Algorithm:
-    def __init__(self, function):
-        self.function = function
+from bricks.provenance import (
+    describe,
+    differences,
+    lowered_steps,
+    warn_of_another_step,
+)
 
 
 def test_this_process_differs_from_itself_in_nothing():
@@ -54,19 +45,36 @@ def test_another_backend_is_a_difference():
         del config.backend
 
 
-def test_a_step_is_lowered_once_for_each_time_it_is_compiled():
-    step = Step()
-    algorithm = Algorithm(step)
+def step_of(factor):
+    x = tensor.vector("x")
+    algorithm = SimpleNamespace(function=xla.function([x], factor * x))
+    algorithm.function(x=numpy.zeros(3, "float32"))
+    algorithm.function(x=numpy.zeros(2, "float32"))
+    return algorithm
 
-    assert [lowered_step(algorithm) for _ in range(3)] == ["digest 1"] * 3
-    step.num_compilations = 2
-    assert lowered_step(algorithm) == "digest 2"
-    assert step.count == 2
+
+def test_a_step_has_a_digest_for_each_set_of_shapes():
+    digests = lowered_steps(step_of(2))
+
+    assert list(digests) == ["((3,),)", "((2,),)"]
+    assert len(set(digests.values())) == 2
+    assert lowered_steps(step_of(2)) == digests
 
 
 def test_an_algorithm_without_a_compiled_step_has_no_digest():
-    step = Step()
-    step.num_compilations = 0
+    x = tensor.vector("x")
 
-    assert lowered_step(Algorithm(step)) is None
-    assert lowered_step(Algorithm(None)) is None
+    assert lowered_steps(SimpleNamespace(function=None)) == {}
+    assert lowered_steps(SimpleNamespace(function=xla.function([x], x, backend="py"))) == {}
+
+
+def test_another_step_is_a_warning_that_names_the_shapes():
+    then, algorithm = lowered_steps(step_of(2)), step_of(3)
+
+    with pytest.warns(UserWarning, match=r"shapes \(\(3,\),\) is another program than when"):
+        warn_of_another_step(then, algorithm)
+
+
+def test_the_same_step_or_one_for_other_shapes_is_no_warning():
+    warn_of_another_step(lowered_steps(step_of(2)), step_of(2))
+    warn_of_another_step({"((9,),)": "another"}, step_of(2))

@@ -44,13 +44,16 @@ def test_each_signature_is_compiled_once_and_logged(program, caplog):
     ]
 
 
-def test_the_digest_is_that_of_the_last_signature(program):
+def test_there_is_a_digest_for_each_signature(program):
     run(program, 2)
-    first = program.digest()
+    first = program.digests()
     run(program, 3)
-    second = program.digest()
-
-    assert first != second
-    assert program.num_compilations == 2
+    both = program.digests()
     run(program, 2)
-    assert program.digest() == second
+
+    assert list(first) == ["((2,),)"]
+    assert list(both) == ["((2,),)", "((3,),)"]
+    assert first.items() < both.items()
+    assert len(set(both.values())) == 2
+    assert program.digests() == both
+    assert program.num_compilations == 2

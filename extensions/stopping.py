@@ -6,8 +6,7 @@ from typing import Any
 
 from extensions.base import CompositeExtension, SimpleExtension
 from extensions.predicates import OnLogRecord
-
-BEST_SUFFIX = "_best_so_far"
+from extensions.training import BEST_SUFFIX, TrackTheBest
 
 
 class FinishIfNoImprovementAfter(SimpleExtension):
@@ -176,8 +175,6 @@ class EarlyStopping(CompositeExtension):
         name: str | None = None,
         **triggers: Any,
     ) -> None:
-        from extensions.training import TrackTheBest
-
         if (checkpoint_extension is None) != (checkpoint_filename is None):
             raise ValueError(
                 "EarlyStopping: `checkpoint_extension` and `checkpoint_filename` are given "

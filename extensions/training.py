@@ -7,9 +7,10 @@ from typing import Any
 import numpy
 
 from extensions.base import SimpleExtension
-from extensions.stopping import BEST_SUFFIX
 
 __all__ = ["SharedVariableModifier", "TrackTheBest"]
+
+BEST_SUFFIX = "_best_so_far"
 
 
 class SharedVariableModifier(SimpleExtension):

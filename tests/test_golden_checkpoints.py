@@ -77,7 +77,7 @@ class Golden:
         loop = self.run.build_main_loop(folder / "golden.zip", self.run.ENDS_AFTER)
         with self.warning():
             loop.restore(self.path)
-        loop.run()
+            loop.run()
         return loop
 
     def unpickled(self, folder):

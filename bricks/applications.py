@@ -393,10 +393,16 @@ def application(*args: Callable, **kwargs: Any) -> Any:
 
     Examples
     --------
-    >>> class Doubler(Brick):                               # doctest: +SKIP
+    >>> from aesara import tensor
+    >>> from bricks.base import Brick
+    >>> class Doubler(Brick):
     ...     @application(inputs=["x"], outputs=["y"])
     ...     def apply(self, x):
     ...         return 2 * x
+    >>> Doubler(name="double").apply(tensor.matrix("x"))
+    double_apply_y
+    >>> Doubler().apply(tensor.matrix("x"), as_dict=True)
+    OrderedDict([('y', doubler_apply_y)])
     """
 
     def wrap(function: Callable) -> Application:

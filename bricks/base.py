@@ -133,7 +133,11 @@ class _Brick(ABCMeta):
         for attribute, value in list(namespace.items()):
             if isinstance(value, Application):
                 namespace.setdefault(f"_{attribute}", value.application_function)
-        return super().__new__(mcs, name, bases, namespace)
+        made: Any = super().__new__(mcs, name, bases, namespace)
+        # What `help` and `inspect` show; they would find the arguments of `__call__` below.
+        signature = inspect.signature(made.__init__)
+        made.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+        return made
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
@@ -186,6 +190,33 @@ class Brick(Annotation, metaclass=_Brick):
     Subclasses call ``super().__init__(**kwargs)``, and override :meth:`_allocate`,
     :meth:`_initialize`, :meth:`_push_allocation_config`, :meth:`_push_initialization_config` and
     :meth:`get_dim` where they have something to do.
+
+    Examples
+    --------
+    A brick of one's own, with one parameter, whose size may be given later:
+
+    >>> import numpy
+    >>> from aesara import tensor
+    >>> from bricks import xla
+    >>> from bricks.utils import shared_floatx_nans
+    >>> class Scale(Brick):
+    ...     @lazy(allocation=["dim"])
+    ...     def __init__(self, dim, factor=1.0, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.dim, self.factor = dim, factor
+    ...     def _allocate(self):
+    ...         self.parameters.append(shared_floatx_nans((self.dim,), name="w"))
+    ...     def _initialize(self):
+    ...         (w,) = self.parameters
+    ...         w.set_value(numpy.full(self.dim, self.factor, w.dtype))
+    ...     @application(inputs=["x"], outputs=["y"])
+    ...     def apply(self, x):
+    ...         return x * self.parameters[0]
+    >>> scale = Scale(3, factor=2)
+    >>> scale.initialize()
+    >>> x = tensor.vector("x")
+    >>> xla.function([x], scale.apply(x))(numpy.ones(3, "float32")).tolist()
+    [2.0, 2.0, 2.0]
     """
 
     allocation_args: list[str]
@@ -497,9 +528,28 @@ def lazy(
             absent = {name: none for name, none in later.items() if name not in given}
             init(self, *args, **kwargs, **absent)
 
+        shown: Any = lazy_init
+        shown.__signature__ = _with_defaults(signature, later)
         return lazy_init
 
     return decorate
+
+
+def _with_defaults(signature: inspect.Signature, later: dict[str, LazyNone]) -> inspect.Signature:
+    """Return the signature of a constructor whose lazy arguments have defaults.
+
+    One that stands before a required argument stays without, as a signature must be written.
+    """
+    parameters = list(signature.parameters.values())
+    for index, parameter in reversed(list(enumerate(parameters))):
+        if parameter.name in later:
+            parameters[index] = parameter.replace(default=later[parameter.name])
+        elif (
+            parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            and parameter.default is parameter.empty
+        ):
+            break
+    return signature.replace(parameters=parameters)
 
 
 def args_to_kwargs(args: Iterable, f: Callable) -> dict:

@@ -94,9 +94,18 @@ class VariableFilter:
 
     Examples
     --------
-    >>> from bricks.roles import WEIGHT
-    >>> VariableFilter(roles=[WEIGHT], name_regex="W")([])
-    []
+    >>> from aesara import tensor
+    >>> from bricks import MLP, Rectifier
+    >>> from bricks.graph import ComputationGraph
+    >>> from bricks.roles import INPUT, WEIGHT
+    >>> mlp = MLP([Rectifier(), None], [4, 3, 2])
+    >>> graph = ComputationGraph(mlp.apply(tensor.matrix("x")))
+    >>> VariableFilter(roles=[WEIGHT])(graph.variables)
+    [W, W]
+    >>> VariableFilter(roles=[INPUT], bricks=[Rectifier])(graph.variables)
+    [rectifier_apply_input_]
+    >>> VariableFilter(theano_name_regex="linear_._apply_out")(graph.variables)
+    [linear_0_apply_output, linear_1_apply_output]
     """
 
     def __init__(

@@ -47,8 +47,24 @@ def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = Non
 
     Examples
     --------
-    >>> function = bricks.load("mnist.zip", outputs="/mlp")                   # doctest: +SKIP
-    >>> function(features=images)                                              # doctest: +SKIP
+    >>> import tempfile
+    >>> import numpy
+    >>> from aesara import tensor
+    >>> import bricks
+    >>> from bricks import MLP, Softmax
+    >>> from bricks.algorithms import GradientDescent
+    >>> from bricks.initialization import Constant
+    >>> from bricks.main_loop import MainLoop
+    >>> from bricks.serialization import dump
+    >>> mlp = MLP([Softmax()], [3, 2], weights_init=Constant(0), biases_init=Constant(0))
+    >>> mlp.initialize()
+    >>> cost = mlp.apply(tensor.matrix("features")).mean()
+    >>> main_loop = MainLoop(GradientDescent(cost), data_stream=None, model=Model(cost))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dump(main_loop, f"{folder}/model.zip")    # what the Checkpoint extension does
+    ...     function = bricks.load(f"{folder}/model.zip", outputs="/mlp")
+    >>> function(features=numpy.ones((1, 3), "float32")).tolist()
+    [[0.5, 0.5]]
     """
     from bricks import xla
 

@@ -52,7 +52,7 @@ from typing import Any
 
 from bricks.config import config
 from bricks.interrupts import Signals
-from bricks.log import BACKENDS, TrainingLogBase
+from bricks.log import TrainingLogBase, make_log
 from bricks.utils import change_recursion_limit
 from fuel_data.utils.names import nearest_name
 
@@ -108,6 +108,22 @@ class MainLoop:
     restoring : bool
         Whether `restore` is at work: `before_training` is then called for a loop that is about to
         get the state of a checkpoint.
+
+    Examples
+    --------
+    >>> from aesara import tensor
+    >>> from bricks.algorithms import GradientDescent, Scale
+    >>> from bricks.utils import shared_floatx
+    >>> from extensions import FinishAfter
+    >>> from fuel_data.datasets import IterableDataset
+    >>> from fuel_data.streams import DataStream
+    >>> x, mean = tensor.scalar("x"), shared_floatx(0.0, name="mean")
+    >>> algorithm = GradientDescent((mean - x) ** 2, [mean], step_rule=Scale(0.25))
+    >>> stream = DataStream(IterableDataset({"x": [2.0, 2.0]}))
+    >>> main_loop = MainLoop(algorithm, stream, extensions=[FinishAfter(after_n_epochs=2)])
+    >>> main_loop.run()
+    >>> main_loop.status["iterations_done"], mean.get_value().item()
+    (4, 1.875)
     """
 
     def __init__(
@@ -122,7 +138,7 @@ class MainLoop:
         self.algorithm = algorithm
         self.data_stream = data_stream
         self.model = model
-        self.log = _make_log(log_backend) if log is None else log
+        self.log = make_log(log_backend) if log is None else log
         self.extensions = list(extensions or [])
         self.epoch_iterator: Any = None
         self.exit_status = 0
@@ -600,17 +616,6 @@ class MainLoop:
                 f"and buffers; their values are lost, and no checkpoint is written. {way_out} "
                 "`main_loop.restore(path)` puts its values back, also in this process."
             )
-
-
-def _make_log(backend: str | None) -> TrainingLogBase:
-    if backend is None:
-        backend = config.log_backend
-    if backend not in BACKENDS:
-        raise ValueError(
-            f"MainLoop: `log_backend` must be one of {', '.join(BACKENDS)}; got {backend!r}."
-            f"{nearest_name(str(backend), BACKENDS)}"
-        )
-    return BACKENDS[backend]()
 
 
 def _flat(extensions: Iterable[Any]) -> Iterator[Any]:

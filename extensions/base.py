@@ -218,6 +218,31 @@ class SimpleExtension(TrainingExtension):
         If a keyword is not a trigger.
     ValueError
         If a number is less than 1.
+
+    Examples
+    --------
+    An extension of one's own:
+
+    >>> from aesara import tensor
+    >>> from bricks.algorithms import UpdatesAlgorithm
+    >>> from bricks.main_loop import MainLoop
+    >>> from bricks.utils import shared_floatx
+    >>> from extensions import FinishAfter
+    >>> from fuel_data.datasets import IterableDataset
+    >>> from fuel_data.streams import DataStream
+    >>> class Tell(SimpleExtension):
+    ...     def do(self, which_callback, *args):
+    ...         batches = self.main_loop.status["iterations_done"]
+    ...         print(f"{which_callback}: {batches} batches, total {total.get_value():g}")
+    >>> x, total = tensor.scalar("x"), shared_floatx(0.0, name="total")
+    >>> main_loop = MainLoop(
+    ...     UpdatesAlgorithm(updates=[(total, total + x)]),
+    ...     DataStream(IterableDataset({"x": [1.0, 2.0, 3.0]})),
+    ...     extensions=[Tell(every_n_batches=2, after_epoch=True), FinishAfter(after_n_epochs=1)],
+    ... )
+    >>> main_loop.run()
+    after_batch: 2 batches, total 3
+    after_epoch: 3 batches, total 6
     """
 
     BOOLEAN_TRIGGERS = frozenset((*CALLBACKS, "before_first_epoch"))

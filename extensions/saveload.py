@@ -64,6 +64,29 @@ class Checkpoint(SimpleExtension):
     ------
     ValueError
         If `keep_best` is given without `best_record`, or a number is too small.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from aesara import tensor
+    >>> from bricks.algorithms import UpdatesAlgorithm
+    >>> from bricks.main_loop import MainLoop
+    >>> from bricks.utils import shared_floatx
+    >>> from extensions import FinishAfter
+    >>> from fuel_data.datasets import IterableDataset
+    >>> from fuel_data.streams import DataStream
+    >>> def run(path, num_epochs):
+    ...     x, total = tensor.scalar("x"), shared_floatx(0.0, name="total")
+    ...     main_loop = MainLoop(
+    ...         UpdatesAlgorithm(updates=[(total, total + x)]),
+    ...         DataStream(IterableDataset({"x": [1.0, 2.0, 3.0]})),
+    ...         extensions=[FinishAfter(after_n_epochs=num_epochs), Checkpoint(path)],
+    ...     )
+    ...     main_loop.run(resume="auto")              # from the checkpoint, if there is one
+    ...     return main_loop.status["iterations_done"], total.get_value().item()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run(f"{folder}/total.zip", num_epochs=1), run(f"{folder}/total.zip", num_epochs=2)
+    ((3, 6.0), (6, 12.0))
     """
 
     runs_last = True

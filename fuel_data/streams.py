@@ -1,20 +1,4 @@
-"""Streams: what gives a data set's examples or batches, epoch by epoch.
-
->>> import numpy
->>> from fuel_data.datasets import IndexableDataset
->>> from fuel_data.schemes import SequentialScheme
->>> dataset = IndexableDataset({"x": numpy.arange(5)})
->>> stream = DataStream(dataset, iteration_scheme=SequentialScheme(5, batch_size=2))
->>> iterator = stream.get_epoch_iterator(as_dict=True)
->>> next(iterator)
-{'x': array([0, 1])}
->>> state = iterator.get_state()
->>> next(iterator)
-{'x': array([2, 3])}
->>> iterator.set_state(state)
->>> next(iterator)
-{'x': array([2, 3])}
-"""
+"""Streams: what gives a data set's examples or batches, epoch by epoch; see `DataStream`."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -459,6 +443,23 @@ class DataStream(AbstractDataStream):
         Names of the axes, by default those of the data set, without ``'batch'`` for examples.
     metadata : dict of str to dict, optional
         Open information on each source, by default that of the data set.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from fuel_data.datasets import IndexableDataset
+    >>> from fuel_data.schemes import SequentialScheme
+    >>> dataset = IndexableDataset({"x": numpy.arange(5)})
+    >>> stream = DataStream(dataset, iteration_scheme=SequentialScheme(5, batch_size=2))
+    >>> iterator = stream.get_epoch_iterator(as_dict=True)
+    >>> next(iterator)
+    {'x': array([0, 1])}
+    >>> state = iterator.get_state()                  # plain data, for another process perhaps
+    >>> list(iterator)
+    [{'x': array([2, 3])}, {'x': array([4])}]
+    >>> iterator.set_state(state)
+    >>> next(iterator)
+    {'x': array([2, 3])}
     """
 
     def __init__(

@@ -70,6 +70,18 @@ class GradientDescent(UpdatesAlgorithm):
         If the arguments do not say what the gradients are, or contradict each other.
     TypeError
         If an argument is of a wrong kind, for example a class of step rules.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from bricks.utils import shared_floatx
+    >>> x, mean = tensor.vector("x"), shared_floatx(0.0, name="mean")
+    >>> cost = ((mean - x) ** 2).mean()
+    >>> algorithm = GradientDescent(cost, parameters=[mean], step_rule=Scale(0.25))
+    >>> algorithm.initialize()
+    >>> algorithm.process_batch({"x": numpy.array([2, 6], "float32")})
+    >>> mean.get_value().item()                       # 0.25 times the gradient, 2 * (4 - 0)
+    2.0
     """
 
     def __init__(

@@ -41,6 +41,21 @@ class ComputationGraph:
     updates : OrderedDict of SharedVariable to Variable
         What must be updated when the outputs are computed: the updates of annotations, and the
         default updates of shared variables, such as random keys.
+
+    Examples
+    --------
+    >>> from aesara import tensor
+    >>> from bricks import Linear
+    >>> x = tensor.matrix("x")
+    >>> y = Linear(3, 2).apply(x)
+    >>> graph = ComputationGraph(y.sum())
+    >>> graph.inputs, graph.parameters
+    ([x], [W, b])
+    >>> y in graph.variables
+    True
+    >>> z = tensor.matrix("z")
+    >>> graph.replace({x: z}).inputs                  # another graph; this one stays as it is
+    [z]
     """
 
     def __init__(self, outputs: Variable | Iterable[Variable]) -> None:

@@ -73,6 +73,20 @@ def apply_dropout(
     ----------
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, *Dropout: A Simple Way
     to Prevent Neural Networks from Overfitting*, JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from aesara import tensor
+    >>> from bricks import Identity, xla
+    >>> from bricks.filter import VariableFilter
+    >>> from bricks.roles import INPUT
+    >>> x = tensor.vector("x")
+    >>> graph = ComputationGraph(Identity().apply(x))
+    >>> inputs = VariableFilter(roles=[INPUT], bricks=[Identity])(graph.variables)
+    >>> dropped = apply_dropout(graph, inputs, drop_prob=0.75, seed=1)
+    >>> y = xla.function([x], dropped.outputs[0])(numpy.ones(100, x.dtype))
+    >>> sorted(set(y.tolist()))                       # what is left is divided by 0.25
+    [0.0, 4.0]
     """
     if isinstance(drop_prob, int | float) and not 0 <= drop_prob < 1:
         raise ValueError(

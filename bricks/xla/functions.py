@@ -84,6 +84,17 @@ def function(
     ------
     UnsupportedOp
         If XLA cannot compute an operation of the graph.
+
+    Examples
+    --------
+    >>> from aesara import tensor
+    >>> from bricks import xla
+    >>> x, total = tensor.dvector("x"), xla.shared(0.0, name="total")
+    >>> add = xla.function([x], [2 * x, x.sum()], updates={total: total + x.sum()})
+    >>> add([1.0, 2.0])
+    [array([2., 4.]), array(3.)]
+    >>> add(x=[4.0]), total.get_value().item()
+    ([array([8.]), array(4.)], 7.0)
     """
     return Function(
         inputs,

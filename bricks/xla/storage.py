@@ -224,6 +224,16 @@ def shared(
     ------
     TypeError
         If the value is symbolic, or is no array of numbers.
+
+    Examples
+    --------
+    >>> from bricks import xla
+    >>> count = xla.shared(numpy.zeros(2, "int32"), name="count")
+    >>> step = xla.function([], updates={count: count + 1})
+    >>> step()
+    >>> step()
+    >>> count.get_value()                             # a copy; the value stays on the device
+    array([2, 2], dtype=int32)
     """
     if isinstance(value, Variable):
         raise TypeError("shared: `value` must be an array, not a symbolic variable.")

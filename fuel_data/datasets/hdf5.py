@@ -82,8 +82,17 @@ class H5PYDataset(Dataset):
 
     Examples
     --------
-    >>> train = H5PYDataset("mnist.hdf5", which_sets=("train",))  # doctest: +SKIP
-    >>> features, targets = train.get_data(None, slice(0, 128))  # doctest: +SKIP
+    >>> import tempfile
+    >>> splits = {"train": {"x": (0, 3), "y": (0, 3)}, "test": {"x": (3, 5), "y": (3, 5)}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with h5py.File(f"{folder}/five.hdf5", "w") as file:
+    ...         file["x"] = numpy.arange(10).reshape(5, 2)
+    ...         file["y"] = [0, 1, 0, 1, 0]
+    ...         file.attrs["split"] = H5PYDataset.create_split_array(splits)
+    ...     test = H5PYDataset(f"{folder}/five.hdf5", which_sets=("test",), load_in_memory=True)
+    >>> test.get_data(request=slice(0, 2))
+    (array([[6, 7],
+           [8, 9]]), array([1, 0]))
     """
 
     num_examples: int

@@ -1,6 +1,6 @@
-"""A data server: a process that reads a stream ahead for the training process.
+"""A data server: a process that reads a stream ahead for the training process::
 
->>> stream = serve("pipelines.py:train_stream", batch_size=128)     # doctest: +SKIP
+    stream = serve("pipelines.py:train_stream", batch_size=128)
 
 starts one by itself. ``fuel-server`` and `start_server` are for servers that run on their own, to
 which ``ServerDataStream(address=...)`` connects. What goes over the socket is described in

@@ -1,9 +1,4 @@
-"""The client: a stream that another process reads.
-
->>> stream = serve("pipelines.py:train_stream", batch_size=128)     # doctest: +SKIP
->>> for features, targets in stream.get_epoch_iterator():           # doctest: +SKIP
-...     ...
-"""
+"""The client: a stream that another process reads; see `serve`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,6 +36,21 @@ def serve(recipe: str, /, **arguments: Any) -> "ServerDataStream":
     ------
     RecipeError
         If the file does not exist, or an argument is of another kind.
+
+    Examples
+    --------
+    The function that builds the stream, in ``pipelines.py``::
+
+        def train_stream(batch_size):
+            train = MNIST(("train",))
+            scheme = ShuffledScheme(train.num_examples, batch_size)
+            return DataStream(train, iteration_scheme=scheme)
+
+    The training script, which starts the server by this one line::
+
+        stream = serve("pipelines.py:train_stream", batch_size=128)
+        for features, targets in stream.get_epoch_iterator():
+            ...
     """
     return ServerDataStream(recipe=recipe, arguments=arguments)
 

@@ -40,6 +40,26 @@ class Mapping(Transformer):
     ------
     ValueError
         If the function gives another number of items than there are sources.
+
+    Examples
+    --------
+    >>> from fuel_data.datasets import IndexableDataset
+    >>> from fuel_data.schemes import SequentialScheme
+    >>> from fuel_data.streams import DataStream
+    >>> dataset = IndexableDataset({"x": numpy.arange(4)})
+    >>> stream = DataStream(dataset, iteration_scheme=SequentialScheme(4, batch_size=2))
+    >>> list(Mapping(stream, lambda data: (10 * data[0],)).get_epoch_iterator())
+    [(array([ 0, 10]),), (array([20, 30]),)]
+
+    With random numbers, each epoch has its own, and the same ones whenever it is read:
+
+    >>> def shake(data, rng):
+    ...     (x,) = data
+    ...     return (x + rng.uniform(-0.5, 0.5, x.shape),)
+    >>> shaken = Mapping(stream, shake, random=True, seed=1)
+    >>> first, second, again = (list(shaken.get_epoch_iterator(epoch=n)) for n in (0, 1, 0))
+    >>> numpy.array_equal(first, again), numpy.array_equal(first, second)
+    (True, False)
     """
 
     def __init__(

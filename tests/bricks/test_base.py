@@ -1,7 +1,9 @@
 """Bricks: their tree, allocation, initialization, configuration."""
 
 import copy
+import inspect
 import pickle
+import pydoc
 
 import numpy
 import pytest
@@ -118,6 +120,21 @@ def test_lazy_constructors_lose_no_positional_argument():
     assert last.allocation_args == ["dim"]
     with pytest.raises(TypeError, match="too many positional"):
         Table(1, 2, 3, 4)
+
+
+def test_signatures_show_what_constructors_take_and_which_arguments_may_come_later():
+    class Before(Brick):
+        @lazy(allocation=["dim"])
+        def __init__(self, dim, required, **kwargs):
+            super().__init__(**kwargs)
+
+    assert str(inspect.signature(Table)) == (
+        "(dim=NoneAllocation, value=NoneInitialization, scale=1, **kwargs)"
+    )
+    assert list(inspect.signature(Holder).parameters) == ["tables", "dim", "value", "kwargs"]
+    assert str(inspect.signature(Before)) == "(dim, required, **kwargs)"
+    assert inspect.signature(Table).bind().arguments == {}
+    assert "dim=NoneAllocation" in pydoc.render_doc(Table)
 
 
 def test_missing_lazy_arguments_are_named_with_the_path_when_needed():

@@ -65,6 +65,8 @@ class OwnServer:
         What it serves.
     heartbeat : float
         Seconds between two signs of life.
+    start_timeout : float
+        Seconds in which a process must begin to listen, which it does before it builds the stream.
 
     Attributes
     ----------
@@ -72,9 +74,10 @@ class OwnServer:
         The server, if it was started.
     """
 
-    def __init__(self, recipe: Recipe, heartbeat: float) -> None:
+    def __init__(self, recipe: Recipe, heartbeat: float, start_timeout: float = 60.0) -> None:
         self.recipe = recipe
         self.heartbeat = heartbeat
+        self.start_timeout = start_timeout
         self.process: ServerProcess | None = None
         self._losses = 0
 
@@ -94,6 +97,8 @@ class OwnServer:
         assert self.process is not None
         if self.process.exit_status() is not None:
             raise ConnectionLost("the server ended before it answered")
+        if not self.process.listens() and self.process.age() > self.start_timeout:
+            raise ConnectionLost("the server does not begin to listen")
 
     def lost(self, connection: Connection | None) -> None:
         """End the server, which hangs or is dead, and count; see `Access`.

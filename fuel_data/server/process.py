@@ -65,6 +65,7 @@ class ServerProcess:
             env=_environment(),
         )
         self.pid = self._process.pid
+        self._started = time.monotonic()
         assert self._process.stdin is not None and self._process.stdout is not None
         self._lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
         self._reader = threading.Thread(
@@ -78,6 +79,25 @@ class ServerProcess:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(job)
             self._process.stdin.flush()
+
+    def listens(self) -> bool:
+        """Tell whether it has made its socket.
+
+        Returns
+        -------
+        bool
+        """
+        return os.path.exists(self.address.removeprefix("ipc://"))
+
+    def age(self) -> float:
+        """Tell how long ago it was started.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
+        return time.monotonic() - self._started
 
     def exit_status(self) -> int | None:
         """Tell how it ended.

@@ -14,7 +14,8 @@ from server_helpers import RECIPES, processes_naming, serving, wait_until
 
 from fuel_data.datasets import IndexableDataset
 from fuel_data.server import PipelineError, ServerError, serve
-from fuel_data.server.errors import RecipeError
+from fuel_data.server.errors import ConnectionLost, RecipeError
+from fuel_data.server.process import ServerProcess
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing.checks import check_resumption, same_data
 from fuel_data.testing.pipelines import STREAMS
@@ -486,6 +487,22 @@ def test_a_server_that_hangs_is_replaced():
         os.kill(server_pid(stream), signal.SIGSTOP)
         items += list(iterator)
 
+    assert same_data(items, list(recipes.random().get_epoch_iterator()))
+
+
+def test_a_server_that_hangs_before_it_listens_is_replaced():
+    with serve(f"{RECIPES}:random") as stream:
+        access = stream._access
+        access.start_timeout = 0.0
+        first = access.process = ServerProcess(access.recipe, access.heartbeat)
+        os.kill(first.pid, signal.SIGSTOP)
+        with pytest.raises(ConnectionLost, match="does not begin to listen"):
+            access.connect()
+        access.start_timeout = 60.0
+        access.lost(None)
+        items = list(stream.get_epoch_iterator())
+
+        assert first.exit_status() == -signal.SIGKILL
     assert same_data(items, list(recipes.random().get_epoch_iterator()))
 
 

@@ -183,6 +183,16 @@ class TrainingLogBase(abc.ABC):
     def _identity(self) -> dict[str, Any]:
         return {"uuid": self.h_uuid, "status": encode(self.status)}
 
+    def _check_kind(self, state: Mapping[str, Any], *parts: str) -> None:
+        """Refuse the state of a log of another class, before anything is changed."""
+        missing = [part for part in parts if part not in state]
+        if missing:
+            raise ValueError(
+                f"{type(self).__name__}: the state is that of a log of another kind: it has "
+                f"{', '.join(state)}, but no {' and no '.join(missing)}. Build the main loop with "
+                "the kind of log that it had (`log=`, or the setting `log_backend`)."
+            )
+
     def _set_identity(self, state: Mapping[str, Any]) -> None:
         self.uuid = UUID(state["uuid"])
         self.status = decode(state["status"])
@@ -324,7 +334,13 @@ class TrainingLog(dict, TrainingLogBase):
         ----------
         state : plain data
             What `get_state` gave. All that this log held is dropped.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of a log in a database, which has no rows.
         """
+        self._check_kind(state, "rows")
         self.clear()
         self.update(columns_to_rows(state["rows"]))
         self._set_identity(state)

@@ -134,7 +134,13 @@ class JSONLinesLog(TrainingLogBase):
         ----------
         state : plain data
             What `get_state` gave. All that this log held in memory is dropped; `path` stays.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of a log of another kind.
         """
+        self._check_kind(state, "rows", "file_id")
         self._attached = False
         self._rows = columns_to_rows(state["rows"])
         self._file_id = state["file_id"]

@@ -220,7 +220,13 @@ class SQLiteLog(TrainingLogBase):
         ----------
         state : plain data
             What `get_state` gave. `database` stays the one that this log was given.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of a log of another kind.
         """
+        self._check_kind(state, "row")
         self._set_identity(state)
         self._rows = {self.status["iterations_done"]: decode(state["row"])}
         self._unwritten = {}
@@ -232,7 +238,7 @@ class SQLiteLog(TrainingLogBase):
         if not self._query(query)[0][0]:
             raise ValueError(
                 f"SQLiteLog: {self.database} does not hold the run {self.h_uuid} that is to be "
-                "continued. Put the database there, or restore with `ignore=('log',)`."
+                "continued. Put the database there."
             )
 
     def _note_change(self, time: int, name: str, records: dict[str, Any]) -> None:

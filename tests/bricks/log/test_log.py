@@ -275,3 +275,23 @@ def test_a_long_log_is_a_few_arrays():
     assert_array_equal(rows["times"], numpy.arange(100))
     assert_array_equal(rows["columns"]["cost"]["values"], numpy.arange(100, dtype="f4") / 8)
     assert rows["columns"]["cost"]["values"].dtype == numpy.float32
+
+
+@pytest.mark.parametrize(
+    ("of", "given_to", "missing"),
+    [
+        ("python", "jsonlines", "file_id"),
+        ("python", "sqlite", "row"),
+        ("jsonlines", "sqlite", "row"),
+        ("sqlite", "python", "rows"),
+        ("sqlite", "jsonlines", "rows and no file_id"),
+    ],
+)
+def test_the_state_of_another_kind_of_log_is_refused_in_words(tmp_path, of, given_to, missing):
+    state = BUILDERS[of](tmp_path).get_state()
+    log = BUILDERS[given_to](tmp_path)
+    log[3]["cost"] = 1.0
+
+    with pytest.raises(ValueError, match=f"another kind: it has uuid.*no {missing}. Build the"):
+        log.set_state(state)
+    assert log[3] == {"cost": 1.0}

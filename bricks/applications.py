@@ -401,8 +401,8 @@ def application(*args: Callable, **kwargs: Any) -> Any:
     ...         return 2 * x
     >>> Doubler(name="double").apply(tensor.matrix("x"))
     double_apply_y
-    >>> Doubler().apply(tensor.matrix("x"), as_dict=True)
-    OrderedDict([('y', doubler_apply_y)])
+    >>> dict(Doubler().apply(tensor.matrix("x"), as_dict=True))
+    {'y': doubler_apply_y}
     """
 
     def wrap(function: Callable) -> Application:

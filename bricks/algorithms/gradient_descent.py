@@ -80,7 +80,7 @@ class GradientDescent(UpdatesAlgorithm):
     >>> algorithm = GradientDescent(cost, parameters=[mean], step_rule=Scale(0.25))
     >>> algorithm.initialize()
     >>> algorithm.process_batch({"x": numpy.array([2, 6], "float32")})
-    >>> mean.get_value().item()                       # 0.25 times the gradient, 2 * (4 - 0)
+    >>> mean.get_value().item()                       # the gradient was 2 * (0 - 4)
     2.0
     """
 

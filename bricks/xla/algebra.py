@@ -1,4 +1,4 @@
-"""Lowerings of products of matrices, decompositions, cumulative sums and sorting."""
+"""Lowerings of products of matrices, cumulative sums, and places of largest elements."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from aesara.graph.basic import Apply
-from aesara.tensor import blas, extra_ops, math, nlinalg, slinalg
-from aesara.tensor.sort import ArgSortOp, SortOp
+from aesara.tensor import blas, extra_ops, math
 from jax import lax
 
-from bricks.xla.lowering import Context, known_int, lowering
+from bricks.xla.lowering import Context, lowering
 
 
 @lowering(math.Dot, blas.Dot22)
@@ -45,22 +44,39 @@ def lower_batched_dot(op: Any, node: Apply, context: Context) -> Callable:
     return batched_dot
 
 
+@lowering(blas.Dot22Scalar)
+def lower_scaled_dot(op: Any, node: Apply, context: Context) -> Callable:
+    """Multiply matrices and a number."""
+    return lambda x, y, factor: factor * jnp.dot(jnp.asarray(x), jnp.asarray(y))
+
+
+@lowering(blas.Gemm, blas.Gemv)
+def lower_gemm(op: Any, node: Apply, context: Context) -> Callable:
+    """Add a scaled product to a scaled matrix or vector."""
+
+    def gemm(z: Any, factor: Any, x: Any, y: Any, decay: Any) -> jax.Array:
+        return decay * jnp.asarray(z) + factor * jnp.dot(jnp.asarray(x), jnp.asarray(y))
+
+    return gemm
+
+
+@lowering(blas.Ger)
+def lower_ger(op: Any, node: Apply, context: Context) -> Callable:
+    """Add a scaled outer product to a matrix."""
+    return lambda z, factor, x, y: jnp.asarray(z) + factor * jnp.outer(x, y)
+
+
+@lowering(math.Convolve)
+def lower_convolve(op: Any, node: Apply, context: Context) -> Callable:
+    """Convolve two vectors."""
+    return lambda x, y: jnp.convolve(jnp.asarray(x), jnp.asarray(y), mode=op.mode)
+
+
 @lowering(extra_ops.CumOp)
 def lower_cumulation(op: Any, node: Apply, context: Context) -> Callable:
     """Add or multiply up along an axis, or over all elements."""
     function = jnp.cumsum if op.mode == "add" else jnp.cumprod
     return lambda x: function(jnp.asarray(x), axis=op.axis)
-
-
-@lowering(extra_ops.SearchsortedOp)
-def lower_searchsorted(op: Any, node: Apply, context: Context) -> Callable:
-    """Find where values belong in a sorted vector."""
-
-    def searchsorted(x: Any, values: Any, sorter: Any = None) -> jax.Array:
-        x = jnp.asarray(x) if sorter is None else jnp.asarray(x)[jnp.asarray(sorter)]
-        return jnp.searchsorted(x, jnp.asarray(values), side=op.side)
-
-    return searchsorted
 
 
 def _with_axes_last(x: jax.Array, axes: Sequence[int] | None) -> jax.Array:
@@ -88,68 +104,3 @@ def lower_max_and_argmax(op: Any, node: Apply, context: Context) -> Callable:
         return jnp.max(x, axis=-1), jnp.argmax(x, axis=-1)
 
     return max_and_argmax
-
-
-@lowering(SortOp)
-def lower_sort(op: Any, node: Apply, context: Context) -> Callable:
-    """Sort along an axis."""
-    return lambda x, axis: jnp.sort(jnp.asarray(x), axis=known_int(axis, "the axis to sort along"))
-
-
-@lowering(ArgSortOp)
-def lower_argsort(op: Any, node: Apply, context: Context) -> Callable:
-    """Find the order that sorts along an axis."""
-
-    def argsort(x: Any, axis: Any) -> jax.Array:
-        return jnp.argsort(jnp.asarray(x), axis=known_int(axis, "the axis to sort along"))
-
-    return argsort
-
-
-@lowering(nlinalg.MatrixInverse)
-def lower_matrix_inverse(op: Any, node: Apply, context: Context) -> Callable:
-    """Invert a matrix."""
-    return lambda x: jnp.linalg.inv(jnp.asarray(x))
-
-
-@lowering(nlinalg.Det)
-def lower_determinant(op: Any, node: Apply, context: Context) -> Callable:
-    """Compute the determinant of a matrix."""
-    return lambda x: jnp.linalg.det(jnp.asarray(x))
-
-
-@lowering(slinalg.Cholesky)
-def lower_cholesky(op: Any, node: Apply, context: Context) -> Callable:
-    """Factorize a positive definite matrix into a triangle and its transpose."""
-
-    def cholesky(x: Any) -> jax.Array:
-        factor = jnp.linalg.cholesky(jnp.asarray(x))
-        return factor if op.lower else factor.T
-
-    return cholesky
-
-
-@lowering(slinalg.Solve)
-def lower_solve(op: Any, node: Apply, context: Context) -> Callable:
-    """Solve a system of linear equations."""
-
-    def solve(a: Any, b: Any) -> jax.Array:
-        return jax.scipy.linalg.solve(jnp.asarray(a), jnp.asarray(b), lower=op.lower)
-
-    return solve
-
-
-@lowering(slinalg.SolveTriangular)
-def lower_solve_triangular(op: Any, node: Apply, context: Context) -> Callable:
-    """Solve a system of linear equations whose matrix is a triangle."""
-
-    def solve_triangular(a: Any, b: Any) -> jax.Array:
-        return jax.scipy.linalg.solve_triangular(
-            jnp.asarray(a),
-            jnp.asarray(b),
-            trans=op.trans,
-            lower=op.lower,
-            unit_diagonal=op.unit_diagonal,
-        )
-
-    return solve_triangular

@@ -22,11 +22,13 @@ from aesara.tensor import xlogx
 from aesara.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from aesara.tensor.math import MulWithoutZeros
 from aesara.tensor.nnet.basic import ScalarSoftsign
+from aesara.tensor.nnet.sigm import UltraFastScalarSigmoid
 from jax import lax
 from jax.scipy import special as jax_special
 
 from bricks.xla.errors import GraphError, UnsupportedOp
 from bricks.xla.lowering import Context, lowering
+from bricks.xla.special_functions import INTEGER_ORDER, SPECIAL
 
 
 def _chain(function: Callable) -> Callable:
@@ -57,6 +59,30 @@ def _multiply_without_zeros(x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.where(x == 0, y, jnp.where(y == 0, x, x * y))
 
 
+def _floor_divide(x: jax.Array, y: jax.Array) -> jax.Array:
+    """Divide and round down; an integer divided by 0 is 0, as numpy has it."""
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        # Numpy's quotient by 0 is infinite, and that of JAX is NaN.
+        return jnp.where(y == 0, x / y, jnp.floor_divide(x, jnp.where(y == 0, 1, y)))
+    return jnp.where(y == 0, jnp.zeros_like(x), jnp.floor_divide(x, jnp.where(y == 0, 1, y)))
+
+
+def _modulo(x: jax.Array, y: jax.Array) -> jax.Array:
+    """Return the rest of a division, with the sign of the divisor; 0 for an integer by 0."""
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.mod(x, y)
+    return jnp.where(y == 0, jnp.zeros_like(x), jnp.mod(x, jnp.where(y == 0, 1, y)))
+
+
+def _ultra_fast_sigmoid(x: jax.Array) -> jax.Array:
+    """Approximate a sigmoid in three pieces on each side of 0."""
+    size = jnp.abs(x) / 2
+    middle = 0.935409070603099 + 0.0458812946797165 * (size - 1.7)
+    outer = jnp.where(size < 3, middle, 0.99505475368673)
+    curve = jnp.where(size < 1.7, 1.5 * size / (1 + size), outer)
+    return (jnp.where(x < 0, -curve, curve) + 1) / 2
+
+
 def _mean_of(*arrays: jax.Array) -> jax.Array:
     return _chain(jnp.add)(*arrays) / len(arrays)
 
@@ -81,14 +107,14 @@ _ARITHMETIC: dict[type, Callable] = {
     scalar.Exp2: jnp.exp2,
     scalar.Expm1: jnp.expm1,
     scalar.Floor: jnp.floor,
-    scalar.FloorDivide: jnp.floor_divide,
+    scalar.FloorDivide: _floor_divide,
     scalar.Identity: lambda x: x,
     scalar.Log: jnp.log,
     scalar.Log10: jnp.log10,
     scalar.Log1p: jnp.log1p,
     scalar.Log2: jnp.log2,
     scalar.Mean: _mean_of,
-    scalar.Mod: jnp.mod,
+    scalar.Mod: _modulo,
     scalar.Mul: _chain(jnp.multiply),
     scalar.Neg: jnp.negative,
     scalar.Pow: jnp.power,
@@ -115,7 +141,6 @@ _ARITHMETIC: dict[type, Callable] = {
     special.Erf: lax.erf,
     special.Erfc: lax.erfc,
     special.Erfinv: lax.erf_inv,
-    special.Erfcinv: lambda x: lax.erf_inv(1 - x),
     special.Gamma: jax_special.gamma,
     special.GammaInc: jax_special.gammainc,
     special.GammaIncC: jax_special.gammaincc,
@@ -129,8 +154,10 @@ _ARITHMETIC: dict[type, Callable] = {
     special.TriGamma: lambda x: jax_special.polygamma(1, x),
     MulWithoutZeros: _multiply_without_zeros,
     ScalarSoftsign: lambda x: x / (1 + jnp.abs(x)),
+    UltraFastScalarSigmoid: _ultra_fast_sigmoid,
     xlogx.XlogX: lambda x: _x_log_y(x, x),
     xlogx.XlogY0: _x_log_y,
+    **SPECIAL,
 }
 
 #: Computed in the dtype that numpy promotes the operands to; the result is a truth value.
@@ -144,6 +171,44 @@ _COMPARISONS: dict[type, Callable] = {
     scalar.LT: jnp.less,
     scalar.NEQ: jnp.not_equal,
 }
+
+
+#: Computed in the dtypes that the operands have, because one of them is complex.
+_COMPLEX: dict[type, Callable] = {
+    scalar.Angle: jnp.angle,
+    scalar.Complex: lambda x, y: lax.complex(*jnp.broadcast_arrays(x, y)),
+    scalar.ComplexFromPolar: lambda r, angle: lax.complex(
+        *jnp.broadcast_arrays(r * jnp.cos(angle), r * jnp.sin(angle))
+    ),
+    scalar.Conj: jnp.conj,
+    scalar.Imag: jnp.imag,
+    scalar.Real: jnp.real,
+}
+
+
+def _complex_function(op: ScalarOp, node: Apply) -> Callable | None:
+    """Return the function of an operation that makes or takes apart complex numbers."""
+    dtype = node.outputs[0].type.dtype
+    if isinstance(op, (scalar.Complex, scalar.ComplexFromPolar)):
+        return _converting(_COMPLEX[type(op)], "float64" if dtype == "complex128" else "float32")
+    operand = node.inputs[0].type.dtype
+    if type(op) in _COMPLEX:
+        return _converting(_COMPLEX[type(op)], operand)
+    if isinstance(op, scalar.Abs) and operand.startswith("complex"):
+        return _converting(jnp.abs, operand)
+    return None
+
+
+def _is_in_range(op: scalar.InRange) -> Callable:
+    above = jnp.greater if op.openlow else jnp.greater_equal
+    below = jnp.less if op.openhi else jnp.less_equal
+    return lambda x, low, high: above(x, low) & below(x, high)
+
+
+def _integer_order_function(op: ScalarOp, dtype: Any) -> Callable:
+    """Convert the operand of a Bessel function, and leave its order known."""
+    function = INTEGER_ORDER[type(op)]
+    return lambda order, x: function(order, jnp.asarray(x, dtype))
 
 
 def _scalar_function(op: ScalarOp, node: Apply) -> Callable:
@@ -173,9 +238,15 @@ def _scalar_function(op: ScalarOp, node: Apply) -> Callable:
         )
     if isinstance(op, scalar.Composite):
         return _composite_function(op)
-    if type(op) in _COMPARISONS:
+    complex_function = _complex_function(op, node)
+    if complex_function is not None:
+        return complex_function
+    if type(op) in INTEGER_ORDER:
+        return _integer_order_function(op, dtype)
+    if type(op) in _COMPARISONS or isinstance(op, scalar.InRange):
         operand_dtype = numpy.result_type(*(variable.type.dtype for variable in node.inputs))
-        return _converting(_COMPARISONS[type(op)], operand_dtype)
+        function = _COMPARISONS.get(type(op)) or _is_in_range(op)
+        return _converting(function, operand_dtype)
     if type(op) in _ARITHMETIC:
         return _converting(_ARITHMETIC[type(op)], dtype)
     raise UnsupportedOp(
@@ -253,6 +324,22 @@ _REDUCTIONS: dict[type, Callable] = {
     scalar.OR: jnp.any,
 }
 
+#: How integers are reduced bit by bit: the value to begin with, and the function of two.
+_BITWISE_REDUCTIONS: dict[type, tuple[int, Callable]] = {
+    scalar.AND: (-1, lax.bitwise_and),
+    scalar.OR: (0, lax.bitwise_or),
+    scalar.XOR: (0, lax.bitwise_xor),
+}
+
+
+def _bitwise_reduction(op: CAReduce, node: Apply) -> Callable:
+    """Reduce truth values or integers bit by bit."""
+    start, function = _BITWISE_REDUCTIONS[type(op.scalar_op)]
+    source = node.inputs[0].type
+    axes = range(source.ndim) if op.axis is None else op.axis
+    first = numpy.asarray(start).astype(source.dtype)
+    return lambda x: lax.reduce(jnp.asarray(x), first, function, tuple(axes))
+
 
 @lowering(CAReduce)
 def lower_reduction(op: CAReduce, node: Apply, context: Context) -> Callable:
@@ -264,6 +351,9 @@ def lower_reduction(op: CAReduce, node: Apply, context: Context) -> Callable:
     function = _REDUCTIONS.get(type(op.scalar_op))
     if isinstance(op.scalar_op, MulWithoutZeros):
         return _product_without_zeros(op)
+    is_bool = node.inputs[0].type.dtype == "bool"
+    if type(op.scalar_op) in _BITWISE_REDUCTIONS and not (is_bool and function):
+        return _bitwise_reduction(op, node)
     if function is None:
         raise UnsupportedOp(f"XLA has no lowering for a reduction by {op.scalar_op}.")
     if function not in (jnp.sum, jnp.prod):

@@ -8,6 +8,7 @@ is read there is NaN (the smallest value, for integers), and what is written the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,12 +16,18 @@ import jax
 import jax.numpy as jnp
 import numpy
 from aesara.graph.basic import Apply
-from aesara.tensor import subtensor
+from aesara.tensor import basic, extra_ops, subtensor
 from aesara.tensor.type_other import MakeSlice
 from jax import lax
 
-from bricks.xla.errors import DataDependentShape
-from bricks.xla.lowering import Context, is_known, known_int, lowering
+from bricks.xla.errors import DataDependentShape, GraphError
+from bricks.xla.lowering import Context, is_known, known_int, known_ints, lowering
+
+#: The way out is named, because masks are what scripts for Theano use most.
+_MASK_MUST_BE_KNOWN = (
+    "how many elements a mask selects must be known when the graph is compiled (keep the shape "
+    "instead: tensor.switch(mask, x, 0), or multiply by the mask before a sum)"
+)
 
 
 def _known_slice(index: slice) -> slice:
@@ -41,9 +48,7 @@ def _index_part(index: Any) -> Any:
         array = numpy.asarray(index)
         return int(array) if array.ndim == 0 and array.dtype != bool else array
     if index.dtype == bool:
-        raise DataDependentShape(
-            "how many elements a mask selects must be known when the graph is compiled", index
-        )
+        raise DataDependentShape(_MASK_MUST_BE_KNOWN, index)
     return index
 
 
@@ -180,3 +185,103 @@ def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
 def lower_make_slice(op: Any, node: Apply, context: Context) -> Callable:
     """Put bounds into a slice."""
     return lambda *bounds: slice(*bounds)
+
+
+def _fills_only_scalars(node: Apply, context: Context) -> bool:
+    """Tell whether places are used for nothing but writing one number to all of them."""
+    clients = [client for places in node.outputs for client in context.clients_of(places)]
+    return bool(clients) and all(
+        client is not None
+        and isinstance(client.op, subtensor.AdvancedIncSubtensor)
+        and all(client.inputs[1].type.broadcastable)
+        for client in clients
+    )
+
+
+@lowering(basic.Nonzero, fold=False)
+def lower_nonzero(op: Any, node: Apply, context: Context) -> Callable:
+    """List the places of a mask that is known, or of one through which a number is written."""
+
+    def nonzero(mask: Any) -> Any:
+        if is_known(mask):
+            places: tuple[Any, ...] = numpy.nonzero(mask)
+        elif _fills_only_scalars(node, context):
+            # As many places as there could be; those too many are outside, where nothing is kept.
+            places = jnp.nonzero(mask, size=mask.size, fill_value=mask.shape)
+        else:
+            raise DataDependentShape(_MASK_MUST_BE_KNOWN, mask)
+        return places if len(places) > 1 else places[0]
+
+    return nonzero
+
+
+@lowering(basic.PermuteRowElements, fold=False)
+def lower_permute_rows(op: Any, node: Apply, context: Context) -> Callable:
+    """Reorder the elements of each row, or undo that."""
+
+    def permute_rows(x: Any, order: Any, inverse: Any) -> jax.Array:
+        x, order = jnp.asarray(x), jnp.asarray(order)
+        if known_int(inverse, "whether a permutation is undone"):
+            order = jnp.argsort(order, axis=-1)
+        shape = numpy.broadcast_shapes(x.shape, order.shape)
+        x, order = jnp.broadcast_to(x, shape), jnp.broadcast_to(order, shape)
+        return jnp.take_along_axis(x, order, axis=-1)
+
+    return permute_rows
+
+
+def _in_order(lengths: Any, order: str) -> list[tuple[int, int]]:
+    """Pair axes and their lengths, the fastest varying first."""
+    lengths = known_ints(lengths, "the shape that flat indices refer to")
+    axes = list(enumerate(lengths))
+    return axes[::-1] if order == "C" else axes
+
+
+@lowering(extra_ops.UnravelIndex)
+def lower_unravel_index(op: extra_ops.UnravelIndex, node: Apply, context: Context) -> Callable:
+    """Split indices of a flattened array into one for each axis; they must be within it."""
+
+    def unravel_index(flat: Any, lengths: Any) -> Any:
+        rest = jnp.asarray(flat)
+        axes = _in_order(lengths, op.order)
+        size = math.prod(length for _, length in axes)
+        context.check(
+            jnp.all((rest >= 0) & (rest < size)),
+            GraphError(f"{node.op}: an index is outside an array of {size} elements"),
+        )
+        places: dict[int, jax.Array] = {}
+        for axis, length in axes:
+            places[axis] = rest % length
+            rest = rest // length
+        results = tuple(places[axis] for axis in sorted(places))
+        return results if len(results) > 1 else results[0]
+
+    return unravel_index
+
+
+@lowering(extra_ops.RavelMultiIndex)
+def lower_ravel_multi_index(
+    op: extra_ops.RavelMultiIndex, node: Apply, context: Context
+) -> Callable:
+    """Join an index for each axis to one of the flattened array."""
+
+    def bounded(index: jax.Array, axis: int, length: int) -> jax.Array:
+        if op.mode == "wrap":
+            return index % length
+        if op.mode == "clip":
+            return jnp.clip(index, 0, length - 1)
+        context.check(
+            jnp.all((index >= 0) & (index < length)),
+            GraphError(f"{node.op}: an index is outside axis {axis} of length {length}"),
+        )
+        return index
+
+    def ravel_multi_index(*operands: Any) -> jax.Array:
+        indices = [jnp.asarray(index, "int64") for index in operands[:-1]]
+        flat, stride = jnp.zeros((), "int64"), 1
+        for axis, length in _in_order(operands[-1], op.order):
+            flat = flat + bounded(indices[axis], axis, length) * stride
+            stride *= length
+        return flat
+
+    return ravel_multi_index

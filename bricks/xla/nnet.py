@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from aesara.graph.basic import Apply
 from aesara.tensor import special
 from aesara.tensor.nnet import basic
+from aesara.tensor.nnet.blocksparse import SparseBlockGemv, SparseBlockOuter
 from jax import lax
 
 from bricks.xla.lowering import Context, lowering
@@ -100,3 +101,52 @@ def lower_crossentropy_grad(op: Any, node: Apply, context: Context) -> Callable:
         return jnp.where(_is_target(targets, probabilities), slopes, jnp.zeros_like(slopes))
 
     return crossentropy_grad
+
+
+@lowering(basic.Prepend_scalar_to_each_row)
+def lower_prepend(op: Any, node: Apply, context: Context) -> Callable:
+    """Put a number in front of each row."""
+
+    def prepend(value: Any, x: Any) -> jax.Array:
+        x = jnp.asarray(x)
+        column = jnp.full((x.shape[0], 1), jnp.asarray(value, x.dtype))
+        return jnp.concatenate([column, x], axis=1)
+
+    return prepend
+
+
+@lowering(basic.Prepend_scalar_constant_to_each_row)
+def lower_prepend_constant(
+    op: basic.Prepend_scalar_constant_to_each_row, node: Apply, context: Context
+) -> Callable:
+    """Put a constant in front of each row."""
+    value = getattr(op.val, "data", op.val)
+    return lambda x: jnp.pad(jnp.asarray(x), ((0, 0), (1, 0)), constant_values=value)
+
+
+@lowering(SparseBlockGemv)
+def lower_block_product(op: SparseBlockGemv, node: Apply, context: Context) -> Callable:
+    """Multiply pieces of vectors with the blocks of a matrix that indices choose."""
+
+    def block_product(y: Any, weights: Any, x: Any, sources: Any, targets: Any) -> jax.Array:
+        blocks = jnp.asarray(weights)[sources[:, :, None], targets[:, None, :]]
+        return y + jnp.einsum("bis,bijst->bjt", jnp.asarray(x), blocks)
+
+    return block_product
+
+
+@lowering(SparseBlockOuter)
+def lower_block_outer(op: SparseBlockOuter, node: Apply, context: Context) -> Callable:
+    """Add outer products of pieces of vectors to the blocks that indices choose.
+
+    Aesara's own evaluation leaves the factor out, and so does this one.
+    """
+
+    def block_outer(
+        weights: Any, x: Any, y: Any, sources: Any, targets: Any, factor: Any
+    ) -> jax.Array:
+        products = jnp.einsum("bis,bjt->bijst", jnp.asarray(x), jnp.asarray(y))
+        places = jnp.asarray(weights).at[sources[:, :, None], targets[:, None, :]]
+        return places.add(products)
+
+    return block_outer

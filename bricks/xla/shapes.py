@@ -13,6 +13,7 @@ from aesara.compile.ops import DeepCopyOp, ViewOp
 from aesara.graph.basic import Apply
 from aesara.tensor import basic, extra_ops
 from aesara.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape, Unbroadcast
+from jax import lax
 
 from bricks.xla.errors import GraphError
 from bricks.xla.lowering import Context, known_int, known_ints, lowering
@@ -232,3 +233,22 @@ def lower_fill_diagonal(op: Any, node: Apply, context: Context) -> Callable:
     )
 
 
+
+
+@lowering(extra_ops.FillDiagonalOffset)
+def lower_fill_offset_diagonal(op: Any, node: Apply, context: Context) -> Callable:
+    """Overwrite the diagonal that lies some columns to the right of the main one."""
+
+    def fill_offset_diagonal(x: Any, value: Any, offset: Any) -> jax.Array:
+        x = jnp.asarray(x)
+        rows = lax.broadcasted_iota("int64", x.shape, 0)
+        columns = lax.broadcasted_iota("int64", x.shape, 1)
+        return jnp.where(columns - rows == offset, jnp.asarray(value, x.dtype), x)
+
+    return fill_offset_diagonal
+
+
+@lowering(extra_ops.Bartlett)
+def lower_bartlett(op: Any, node: Apply, context: Context) -> Callable:
+    """Make a triangular window of known length."""
+    return lambda length: jnp.asarray(numpy.bartlett(known_int(length, "the length of a window")))

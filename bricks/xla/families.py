@@ -3,6 +3,7 @@
 from bricks.xla import (
     algebra,
     control,
+    convolution,
     draws,
     elemwise,
     fourier,
@@ -10,6 +11,7 @@ from bricks.xla import (
     linear_algebra,
     loops,
     nnet,
+    pooling,
     shapes,
     sorting,
 )
@@ -17,6 +19,7 @@ from bricks.xla import (
 __all__ = [
     "algebra",
     "control",
+    "convolution",
     "draws",
     "elemwise",
     "fourier",
@@ -24,6 +27,7 @@ __all__ = [
     "linear_algebra",
     "loops",
     "nnet",
+    "pooling",
     "shapes",
     "sorting",
 ]

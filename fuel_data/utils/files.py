@@ -1,11 +1,17 @@
 """Files that are written whole or not at all."""
 
 import contextlib
+import fcntl
+import glob
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+_PART = ".part"
+_YOUNG_S = 60
 
 
 @contextlib.contextmanager
@@ -13,7 +19,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     """Give a file that takes the place of `path` when the block ends well.
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk and then
-    renamed. Whatever stops the block, the file that stood at `path` is still there, whole.
+    renamed. Whatever stops the block, the file that stood at `path` is still there, whole. What a
+    process that was killed left beside it is removed when the file is next written.
 
     Parameters
     ----------
@@ -34,7 +41,11 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     """
     target = Path(path)
     encoding = None if "b" in mode else "utf-8"
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    _remove_leftovers(target)
+    descriptor, temporary = tempfile.mkstemp(_PART, f".{target.name}.", target.parent)
+    # As long as this is open, the temporary file is somebody's.
+    owned = os.dup(descriptor)
+    fcntl.flock(owned, fcntl.LOCK_EX)
     try:
         with open(descriptor, mode, encoding=encoding) as file:
             yield file
@@ -43,6 +54,26 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+    finally:
+        os.close(owned)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files for a target whose writers are gone."""
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
+        # Another process may be here too, or have made the file and not locked it yet.
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > _YOUNG_S and not _has_owner(leftover):
+                leftover.unlink()
+
+
+def _has_owner(path: Path) -> bool:
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:

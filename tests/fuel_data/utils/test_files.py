@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -47,6 +48,49 @@ def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path):
     with atomic_write(path) as file:
         file.write(b"2")
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+KILLED = """
+import os, signal, sys
+from fuel_data.utils.files import atomic_write
+
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half of it")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def make_older(path, seconds):
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
+    path = tmp_path / "file[1]"
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    (leftover,) = tmp_path.iterdir()
+    make_older(leftover, 100)
+
+    with atomic_write(path) as file:
+        file.write(b"whole")
+
+    assert os.listdir(tmp_path) == ["file[1]"]
+
+
+def test_what_another_writer_is_at_work_on_is_left_alone(tmp_path):
+    path = tmp_path / "file"
+
+    with atomic_write(path) as first:
+        first.write(b"first")
+        first.flush()
+        (temporary,) = tmp_path.iterdir()
+        make_older(temporary, 100)
+        with atomic_write(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+
+    assert path.read_bytes() == b"first"
 
 
 def test_a_finished_file_is_moved_into_the_place_of_another(tmp_path):

@@ -19,7 +19,6 @@ from aesara.graph.basic import Variable
 
 from bricks.filter import get_application_call, get_brick
 from bricks.graph.computation import ComputationGraph
-from bricks.graph.rewriting import substitute
 from bricks.interfaces import derive_seed
 from bricks.roles import DROPOUT, add_role
 
@@ -95,8 +94,8 @@ def apply_dropout(
     divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
     masks = dict(masks or {})
 
-    def drop(variable: Any, old: Variable, stream: Any) -> Any:
-        mask = masks.get(old)
+    def drop(variable: Any, stream: Any) -> Any:
+        mask = masks.get(variable)
         if mask is None:
             mask = stream.binomial(size=variable.shape, p=1 - drop_prob, dtype=variable.dtype)
         dropped = variable * mask / _of_dtype(divisor, variable.dtype)
@@ -141,7 +140,7 @@ def apply_noise(
     if isinstance(level, int | float) and level < 0:
         raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
 
-    def add_noise(variable: Any, old: Variable, stream: Any) -> Any:
+    def add_noise(variable: Any, stream: Any) -> Any:
         noise = stream.normal(size=variable.shape, dtype=variable.dtype)
         return variable + noise * _of_dtype(level, variable.dtype)
 
@@ -157,11 +156,11 @@ def _replace_at_random(
     graph: ComputationGraph,
     variables: Iterable[Any],
     purpose: str,
-    replacement: Callable[[Any, Variable, Any], Any],
+    replacement: Callable[[Any, Any], Any],
     rng: Any,
     seed: int | None,
 ) -> ComputationGraph:
-    """Replace variables by what a function makes of a stand-in, the variable and a stream."""
+    """Replace variables by what a function makes of the variable and a stream."""
     from bricks.config import config
     from bricks.xla import RandomStream
 
@@ -178,11 +177,7 @@ def _replace_at_random(
     for variable in variables:
         name = names[variable]
         stream = rng if rng is not None else RandomStream(derive_seed(seed, name), name=name)
-        # Drawing in the shape of a variable makes Aesara look at all that the variable is computed
-        # from, each time: it is drawn in the shape of a stand-in.
-        stand_in = variable.type()
-        new = replacement(stand_in, variable, stream)
-        replacements[variable] = substitute(new, stand_in, variable)
+        replacements[variable] = replacement(variable, stream)
         replacements[variable].tag.replacement_of = variable
     return graph.replace(replacements)
 

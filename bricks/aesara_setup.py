@@ -1,12 +1,13 @@
 """Bring up Aesara the way firebrick needs it, before its first import.
 
-Importing :mod:`bricks` runs :func:`set_up` once. It does three things:
+Importing :mod:`bricks` runs :func:`set_up` once. It does four things:
 
 * gives ``AESARA_FLAGS`` defaults (``floatX=float32,cxx=,blas__ldflags=``) that a flag of the
   user's own overrides: firebrick compiles with XLA, so no C compiler is wanted;
 * puts back the names that numpy 2 removed and Aesara 2.9 still uses, only where one is missing;
 * puts back the names that Theano had and Aesara dropped, so that scripts written with
-  ``tensor.sqr`` and its like go on working.
+  ``tensor.sqr`` and its like go on working;
+* repairs the gradient of batch normalization, which left out its statistics.
 """
 
 from __future__ import annotations
@@ -170,6 +171,36 @@ def provide_theano_names(aesara: ModuleType) -> None:
         _provide(aesara, name, value)
 
 
+def repair_batch_normalization() -> None:
+    """Let gradients pass through the statistics of a batch that is normalized.
+
+    Aesara's gradient of ``batch_normalization_train`` leaves out the two statistics that it
+    returns beside the normalized batch. Its own first gradient uses them, so that second
+    derivatives, and gradients of costs that contain a statistic, were wrong without a word.
+    """
+    from aesara.gradient import DisconnectedType
+    from aesara.tensor.nnet.batchnorm import AbstractBatchNormTrain
+
+    normalize = AbstractBatchNormTrain.L_op
+    if normalize.__module__ == __name__:
+        return
+
+    def gradient(self: Any, inputs: Any, outputs: Any, grads: Any) -> list[Any]:
+        x, mean, inverse_std = inputs[0], outputs[1], outputs[2]
+        of_y, of_mean, of_inverse_std = grads[:3]
+        if isinstance(of_y.type, DisconnectedType):
+            of_y = x.zeros_like()
+        of_x, *others = normalize(self, inputs, outputs, [of_y, *grads[1:]])
+        share = (mean.size / x.size).astype(x.dtype)
+        if not isinstance(of_mean.type, DisconnectedType):
+            of_x = of_x + share * of_mean
+        if not isinstance(of_inverse_std.type, DisconnectedType):
+            of_x = of_x - share * of_inverse_std * inverse_std**3 * (x - mean)
+        return [of_x, *others]
+
+    AbstractBatchNormTrain.L_op = gradient  # type: ignore[method-assign]
+
+
 def _tell_of_foreign_settings(aesara: ModuleType) -> None:
     """Warn when the user imported Aesara first and its settings are not what firebrick needs."""
     if aesara.config.floatX == "float64" and "floatX" not in os.environ.get("AESARA_FLAGS", ""):
@@ -181,7 +212,7 @@ def _tell_of_foreign_settings(aesara: ModuleType) -> None:
 
 
 def set_up() -> ModuleType:
-    """Set Aesara's flags, import it, and put back the names that are missing.
+    """Set Aesara's flags, import it, put back the names that are missing, and repair it.
 
     Returns
     -------
@@ -199,6 +230,7 @@ def set_up() -> ModuleType:
         os.environ["AESARA_FLAGS"] = merge_flags(os.environ.get("AESARA_FLAGS", ""))
     aesara = _import_aesara()
     provide_theano_names(aesara)
+    repair_batch_normalization()
     if came_first:
         _tell_of_foreign_settings(aesara)
     return aesara

@@ -162,6 +162,11 @@ def _change_constant_slice(
     return _write_region(x, y, region) if overwrite else _add_to_region(x, y, region)
 
 
+def _is_computed_mask(index: Any) -> bool:
+    """Tell whether an index selects by truth values that are computed from data."""
+    return not is_known(index) and index.dtype == bool
+
+
 @lowering(
     subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor, subtensor.AdvancedIncSubtensor1
 )
@@ -172,6 +177,9 @@ def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
     def change(x: Any, y: Any, *operands: Any) -> jax.Array:
         x = jnp.asarray(x)
         y = jnp.asarray(y, x.dtype)
+        if len(operands) == 1 and y.size == 1 and _is_computed_mask(operands[0]):
+            mask = lax.expand_dims(operands[0], range(operands[0].ndim, x.ndim))
+            return jnp.where(mask, y if overwrite else x + y, x)
         index = _index(op, operands)
         if _is_constant(index):
             return _change_constant_slice(x, y, index, overwrite=overwrite)

@@ -37,6 +37,9 @@ _ONLY_FOR_C = (
     "scan_make_inplace",
 )
 
+#: It takes the shape of what is written through places and a slice for another one, and raises.
+_WRONG = ("local_useless_inc_subtensor_alloc",)
+
 #: Rewrites that cost much of the building time and save little of the running time.
 _SLOW_TO_BUILD = ("scan_save_mem", "local_subtensor_merge")
 
@@ -82,7 +85,7 @@ def rewrites(optimizer: str) -> RewriteDatabaseQuery:
     aesara.graph.rewriting.db.RewriteDatabaseQuery
     """
     slow = _SLOW_TO_BUILD if optimizer == "fast_compile" else ()
-    return RewriteDatabaseQuery(include=["fast_run"], exclude=[*_ONLY_FOR_C, *slow])
+    return RewriteDatabaseQuery(include=["fast_run"], exclude=[*_ONLY_FOR_C, *_WRONG, *slow])
 
 
 def rewrite_copy(fgraph: FunctionGraph, optimizer: str) -> FunctionGraph:

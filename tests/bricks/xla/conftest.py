@@ -5,7 +5,6 @@ import warnings
 import aesara
 import numpy
 import pytest
-from aesara import tensor
 from aesara.compile.mode import Mode
 from aesara.link.vm import VMLinker
 from aesara.tensor.type import TensorType
@@ -15,9 +14,7 @@ from bricks import xla
 
 def _with_gradients(inputs, outputs):
     """Add the gradients of the sum of the squares of all outputs by all inputs that are floats."""
-    costs = [
-        (tensor.abs(out) ** 2).sum() for out in outputs if out.dtype.startswith(("float", "compl"))
-    ]
+    costs = [(out**2).sum() for out in outputs if out.dtype.startswith("float")]
     wrt = [x for x in inputs if x.dtype.startswith("float")]
     if not costs or not wrt:
         return outputs

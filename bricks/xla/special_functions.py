@@ -213,12 +213,12 @@ def hyp2f1_der(
     safe = jnp.where(inside, z, 0)
     picks = [(jnp.asarray(which) == place).astype(z.dtype) for place in range(3)]
 
-    def is_going_on(state: tuple[jax.Array, ...]) -> jax.Array:
+    def is_going_on(state: Any) -> jax.Array:
         k, _, change, total = state
         small = jnp.finfo(z.dtype).eps * jnp.abs(total)
         return (k < 10_000) & ((k < 2) | jnp.any(jnp.abs(change) > small))
 
-    def step(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def step(state: Any) -> Any:
         k, term, change, total = state
         ratio = (a + k) * (b + k) / ((c + k) * (1 + k)) * safe
         slope = picks[0] * (b + k) / ((c + k) * (1 + k)) * safe

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bricks.xla.ctc import ctc_loss
 from bricks.xla.errors import (
     DataDependentShape,
     DonatedStateLost,
@@ -32,6 +33,7 @@ __all__ = [
     "SharedArray",
     "UnsupportedOp",
     "WrongCompiler",
+    "ctc_loss",
     "export_for",
     "function",
     "lowering",

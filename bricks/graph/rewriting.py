@@ -24,7 +24,7 @@ from bricks.annotations import get_annotations
 from bricks.applications import ApplicationCall
 from bricks.graph.order import nodes_below
 
-__all__ = ["Rewriter", "inner_variables", "substitute"]
+__all__ = ["Rewriter", "inner_variables"]
 
 #: A node, and the replaced variable in whose replacement it is cloned (None: everywhere).
 _Place = tuple[Apply, Variable | None]
@@ -50,31 +50,6 @@ def inner_variables(op: Scan) -> set[Variable]:
         if isinstance(node.op, Scan):
             found |= inner_variables(node.op)
     return found
-
-
-def substitute(output: Variable, old: Variable, new: Variable) -> Variable:
-    """Return an output computed from another variable, copying what lies between and no more.
-
-    Parameters
-    ----------
-    output : Variable
-        What is computed.
-    old : Variable
-        What it is computed from.
-    new : Variable
-        What it shall be computed from, of the same type.
-
-    Returns
-    -------
-    Variable
-        The copy.
-    """
-    copies = {old: new}
-    for node in nodes_below([output], {old}):
-        if any(i in copies for i in node.inputs):
-            clone = node.clone_with_new_inputs([copies.get(i, i) for i in node.inputs])
-            copies.update(zip(node.outputs, _with_tags(clone, node).outputs, strict=True))
-    return copies.get(output, output)
 
 
 class Rewriter:

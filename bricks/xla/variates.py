@@ -158,7 +158,8 @@ def _length(length: Variable) -> int | None:
 class _Quick(RandomVariable):
     """A random operation that makes its node without a look at the graph."""
 
-    def make_node(self, rng: Variable, size: Any, dtype: Any, *parameters: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        rng, size, _, *parameters = inputs
         size = size_vector(size)
         operands = [
             parameter if isinstance(parameter, Variable) else tensor.as_tensor_variable(parameter)

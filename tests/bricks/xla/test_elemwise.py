@@ -46,7 +46,7 @@ AT_KINKS = {
     ],
     "casts towards zero": lambda x: [x.astype(t) for t in ("int8", "int64", "float32", "bool")],
     "square root of squares": lambda x: tensor.sqrt(x**2 + 1e-8),
-    "powers": lambda x: [x**2, x**3, x**0, (abs(x) + 0.1) ** 1.5, 2.0**x],
+    "powers": lambda x: [(x + 0.25) ** 2, (x + 0.25) ** 3, (abs(x) + 0.1) ** 1.5, 2.0**x],
     "angles": lambda x: [tensor.sin(x), tensor.cos(x), tensor.tan(x), tensor.arctan2(x, 1.0)],
     "hyperbolic functions": lambda x: [tensor.sinh(x), tensor.cosh(x), tensor.tanh(x)],
     "inverse hyperbolic functions": lambda x: [tensor.arcsinh(x), tensor.arccosh(1.5 + abs(x))],

@@ -19,8 +19,8 @@ recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while a main loop runs 
 profile           BLOCKS_PROFILE       print where the time went when training ends; no
 log_backend       BLOCKS_LOG_BACKEND   what holds the log: python, sqlite or jsonlines; python
 sqlite_database   BLOCKS_SQLITEDB      file of the sqlite log; ~/blocks_log.sqlite
-max_blob_size     BLOCKS_MAX_BLOB_SIZE taken from Blocks' settings and not needed: all is stored whole
-temp_dir          BLOCKS_TEMPDIR       taken from Blocks' settings and not needed: files are written
+max_blob_size     BLOCKS_MAX_BLOB_SIZE from Blocks' settings, without effect: all is stored whole
+temp_dir          BLOCKS_TEMPDIR       from Blocks' settings, without effect: files are written
                                        beside their targets
 ================  ===================  ============================================================
 """

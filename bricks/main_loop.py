@@ -320,21 +320,21 @@ class MainLoop:
             If names are missing, unexpected or of another shape; nothing is changed then.
         """
         from bricks.archive import Archive
+        from bricks.provenance import expected_steps
         from bricks.serialization import load_state
         from bricks.state import set_state
 
         state = load_state(path)
         with Archive(path) as archive:
-            expected_steps = archive.manifest.get("lowered_steps")
+            steps = expected_steps(archive.manifest)
         self.restoring = True
         try:
             self._prepare()
         finally:
             self.restoring = False
-        self._refill_lost(state)
         set_state(self, state, ignore=tuple(ignore))
         self._batch = None
-        self.expected_steps = expected_steps
+        self.expected_steps = steps
         self.status["training_started"] = True
         logger.info("Restored %s, after %d batches.", path, self.status["iterations_done"])
 
@@ -354,18 +354,6 @@ class MainLoop:
 
         parts = named_variables(self).values()
         return any(xla.state_is_lost(list(variables.values())) for variables in parts)
-
-    def _refill_lost(self, state: Mapping[str, Any]) -> None:
-        """Give variables whose values were lost new ones, so that they can be compared."""
-        if not self.state_is_lost():
-            return
-        from bricks import xla
-        from bricks.state import named_variables
-
-        for part, variables in named_variables(self).items():
-            for name, variable in variables.items():
-                if xla.state_is_lost([variable]) and name in state[part]:
-                    variable.set_value(state[part][name])
 
     def last_checkpoint(self) -> str | None:
         """Name the latest checkpoint that an extension has written or restored.

@@ -60,6 +60,23 @@ def lowered_steps(algorithm: Any) -> dict[str, str]:
     return function.lowered_digests()
 
 
+def expected_steps(manifest: Mapping[str, Any]) -> dict[str, str] | None:
+    """Give the programs that the training step should be compiled from after a checkpoint.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Of the checkpoint.
+
+    Returns
+    -------
+    dict of str to str, or None
+        What `lowered_steps` gave; None where versions or the device differ, so that the step
+        differs too and one warning has been enough.
+    """
+    return None if differences(manifest) else manifest.get("lowered_steps")
+
+
 def warn_of_another_step(then: Mapping[str, str], algorithm: Any) -> None:
     """Warn if the training step is compiled from another program than when it was saved.
 

@@ -25,7 +25,7 @@ from aesara.compile.sharedvalue import SharedVariable
 
 from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile, Target
 from bricks.pickling import PROTOCOL, ArrayStore, NotPicklable, pickle_into, unpickle_from
-from bricks.provenance import describe, lowered_steps, warn_of_differences
+from bricks.provenance import describe, expected_steps, lowered_steps, warn_of_differences
 from bricks.state import (
     PLAIN_PARTS,
     check_not_lost,
@@ -250,7 +250,7 @@ def load(file_: Target, name: str | None = None, use_cpickle: bool = False) -> A
         loaded = unpickle_from(archive, name + _PICKLE)
         if name == MAIN_LOOP:
             warn_of_differences(archive.path, archive.manifest)
-            loaded.expected_steps = archive.manifest.get("lowered_steps")
+            loaded.expected_steps = expected_steps(archive.manifest)
     return loaded
 
 

@@ -81,6 +81,7 @@ def set_state(
     patterns = [ignore] if isinstance(ignore, str) else list(ignore)
     variables = {part: v for part, v in named_variables(main_loop).items() if part in wanted}
     extensions = named_extensions(main_loop) if "extensions" in wanted else {}
+    _refill_lost(variables, state)
     fit = _Fit(patterns)
     for part in variables:
         fit.compare_arrays(variables[part], state[part])
@@ -194,6 +195,18 @@ def check_not_lost(main_loop: Any) -> None:
                 "were lost in a step that failed, so there is nothing to save. "
                 "Go on from the last checkpoint, which is still there."
             )
+
+
+def _refill_lost(
+    variables: Mapping[str, Mapping[str, SharedVariable]], state: Mapping[str, Any]
+) -> None:
+    """Give variables whose values were lost new ones, so that they can be compared."""
+    from bricks import xla
+
+    for part, named in variables.items():
+        for name, variable in named.items():
+            if name in state[part] and xla.state_is_lost([variable]):
+                variable.set_value(state[part][name])
 
 
 def _parameters(model: Any, algorithm: Any) -> Mapping[str, SharedVariable]:

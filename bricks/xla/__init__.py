@@ -2,7 +2,8 @@
 
 ``function`` compiles a graph as ``aesara.function`` does; ``shared`` makes shared variables whose
 values live on the device; ``RandomStream`` draws random numbers whose state is ordinary arrays.
-``lowering`` registers how an operation is computed.
+``ctc_loss`` is the cost of a label sequence of unknown alignment. ``wrap`` makes an operation of a
+function of JAX; ``lowering`` registers how an operation of one's own is computed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from bricks.xla.linker import register
 from bricks.xla.lowering import Context, lowering
 from bricks.xla.sampling import RandomStream
 from bricks.xla.storage import SharedArray, shared, state_is_lost
+from bricks.xla.wrapping import wrap
 
 __all__ = [
     "Context",
@@ -39,6 +41,7 @@ __all__ = [
     "lowering",
     "shared",
     "state_is_lost",
+    "wrap",
 ]
 
 register()

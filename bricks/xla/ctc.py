@@ -28,7 +28,7 @@ from jax import lax
 
 from bricks.xla.lowering import Context, lowering
 
-__all__ = ["CTCLoss", "ctc_loss"]
+__all__ = ["ctc_loss"]
 
 
 def ctc_loss(
@@ -72,7 +72,7 @@ def ctc_loss(
     >>> import numpy
     >>> from aesara import tensor
     >>> from bricks import xla
-    >>> scores = tensor.tensor3("scores")
+    >>> scores = tensor.dtensor3("scores")
     >>> cost = xla.ctc_loss(scores, numpy.array([[1, 2]]))
     >>> probability = numpy.exp(-xla.function([scores], cost)(numpy.zeros((2, 1, 4))))
     >>> round(float(probability[0]), 4)  # 1 of the 16 alignments

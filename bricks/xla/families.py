@@ -16,6 +16,7 @@ from bricks.xla import (
     pooling,
     shapes,
     sorting,
+    wrapping,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "pooling",
     "shapes",
     "sorting",
+    "wrapping",
 ]

@@ -157,6 +157,31 @@ def lowering(
     -------
     function
         A decorator that returns what it decorates.
+
+    Examples
+    --------
+    An operation of one's own computes with numpy in ``perform``; a lowering is what XLA needs:
+
+    >>> import jax.numpy as jnp
+    >>> from aesara import tensor
+    >>> from aesara.graph.basic import Apply
+    >>> from aesara.graph.op import Op
+    >>> from bricks import xla
+    >>> class Hypotenuse(Op):
+    ...     __props__ = ()
+    ...
+    ...     def make_node(self, a, b):
+    ...         a, b = map(tensor.as_tensor_variable, (a, b))
+    ...         return Apply(self, [a, b], [a.type()])
+    ...
+    ...     def perform(self, node, inputs, output_storage, params=None):
+    ...         output_storage[0][0] = numpy.hypot(*inputs)
+    >>> @xla.lowering(Hypotenuse)
+    ... def lower_hypotenuse(op, node, context):
+    ...     return lambda a, b: jnp.hypot(a, b)
+    >>> a, b = tensor.dvectors("a", "b")
+    >>> xla.function([a, b], Hypotenuse()(a, b))([3, 5], [4, 12])
+    array([ 5., 13.])
     """
 
     def register(make: Callable) -> Callable:

@@ -22,14 +22,20 @@ from bricks.xla.lowering import Context, is_known, lowering
 
 @lowering(IfElse, fold=False)
 def lower_ifelse(op: IfElse, node: Apply, context: Context) -> Callable:
-    """Choose between two groups of values; both are computed unless the condition is known."""
+    """Choose between two groups of values that are there anyway, or by a known condition.
 
-    def choose(condition: Any, yes: Any, no: Any) -> jax.Array:
+    What only one of them needs is not computed before, and is chosen by the
+    :class:`~bricks.xla.evaluation.Evaluator`.
+    """
+
+    def choose(condition: Any, yes: Any, no: Any) -> Any:
         if numpy.shape(yes) != numpy.shape(no):
             raise GraphError(
                 f"the branches of an ifelse have shapes {numpy.shape(yes)} and {numpy.shape(no)}; "
                 "XLA needs equal ones"
             )
+        if is_known(yes) and is_known(no) and numpy.array_equal(yes, no):
+            return yes
         return jnp.where(jnp.asarray(condition) != 0, yes, no)
 
     def ifelse(condition: Any, *branches: Any) -> Any:

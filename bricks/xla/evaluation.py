@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.fg import FunctionGraph
@@ -18,6 +20,7 @@ from aesara.tensor.type import TensorType
 from jax import lax
 
 from bricks.config import config
+from bricks.xla.branches import paths_of
 from bricks.xla.errors import (
     DataDependentShape,
     GraphError,
@@ -44,6 +47,8 @@ class _Step:
         self._context = context
         self._compute: Callable | None = None
         self._perform: Callable | None = None
+        #: What only one of the two branches needs, if the node is an ``ifelse``.
+        self.branches: tuple[list[_Step], list[_Step]] = ([], [])
 
     def run(self, values: list[Any]) -> list[Any]:
         """Compute the node's outputs, in numpy where every input is known and small."""
@@ -121,13 +126,28 @@ class Evaluator:
             raise UnsupportedOp(_explain_unsupported(missing, fgraph))
         context.enter(fgraph)
         self.fgraph = fgraph
+        self._context = context
         self._inputs = list(fgraph.inputs)
         self._outputs = list(fgraph.outputs)
-        self._steps = [
-            _Step(node, rule, context)
-            for node in fgraph.toposort()
-            if (rule := find_lowering(node.op)) is not None
-        ]
+        self._steps = self._plan()
+
+    def _plan(self) -> list[_Step]:
+        """Make a step of each node, and put what one branch needs into the branch."""
+        always: list[_Step] = []
+        steps: dict[Apply, _Step] = {}
+        paths = paths_of(self.fgraph)
+        nodes = self.fgraph.toposort()
+        for node in nodes:
+            rule = find_lowering(node.op)
+            assert rule is not None
+            steps[node] = _Step(node, rule, self._context)
+        for node in nodes:
+            if not paths[node]:
+                always.append(steps[node])
+                continue
+            choice, branch = paths[node][-1]
+            steps[choice].branches[branch].append(steps[node])
+        return always
 
     def __call__(self, *values: Any) -> list[Any]:
         """Compute the outputs.
@@ -148,11 +168,38 @@ class Evaluator:
             brick.
         """
         known: dict[Variable, Any] = dict(zip(self._inputs, values, strict=True))
-        for step in self._steps:
-            operands = [_value_of(variable, known) for variable in step.node.inputs]
-            results = self._run(step, operands)
-            known.update(zip(step.node.outputs, results, strict=True))
+        self._take(self._steps, known)
         return [_value_of(variable, known) for variable in self._outputs]
+
+    def _take(self, steps: list[_Step], known: dict[Variable, Any]) -> None:
+        """Take steps in order, and note what they give."""
+        for step in steps:
+            if any(step.branches):
+                results = self._choose(step, known)
+            else:
+                operands = [_value_of(variable, known) for variable in step.node.inputs]
+                results = self._run(step, operands)
+            known.update(zip(step.node.outputs, results, strict=True))
+
+    def _choose(self, step: _Step, known: dict[Variable, Any]) -> list[Any]:
+        """Take the steps of one branch of an ``ifelse``, which is chosen at run time."""
+        condition = _value_of(step.node.inputs[0], known)
+        if is_known(condition):
+            return self._take_branch(step, 0 if condition else 1, dict(known))
+        choice = _Choice(step.node, self._context)
+        results = lax.cond(
+            jnp.asarray(condition) != 0,
+            lambda: choice.record(0, lambda: self._take_branch(step, 0, dict(known))),
+            lambda: choice.record(1, lambda: self._take_branch(step, 1, dict(known))),
+        )
+        choice.check(condition, results.pop())
+        return results
+
+    def _take_branch(self, step: _Step, branch: int, known: dict[Variable, Any]) -> list[Any]:
+        number = step.node.op.n_outs
+        self._take(step.branches[branch], known)
+        wanted = step.node.inputs[1 + branch * number : 1 + (branch + 1) * number]
+        return [_value_of(variable, known) for variable in wanted]
 
     def _run(self, step: _Step, operands: list[Any]) -> list[Any]:
         try:
@@ -188,6 +235,46 @@ class Evaluator:
             "constant or from a 0-d integer input, or compile this function with backend='py'.",
             variables=variables,
         )
+
+
+class _Choice:
+    """What must agree between the two branches of an ``ifelse``, and what they check."""
+
+    def __init__(self, node: Apply, context: Context):
+        self._node = node
+        self._context = context
+        self._shapes: list[list[tuple[int, ...]]] = []
+        self._errors: list[list[Exception]] = [[], []]
+
+    def record(self, branch: int, compute: Callable[[], list[Any]]) -> list[jax.Array]:
+        """Compute one branch, and say at the end of its results whether its checks hold."""
+        num_checks = len(self._context.checks)
+        values = compute()
+        checks = self._context.checks[num_checks:]
+        del self._context.checks[num_checks:]
+        self._errors[branch] = [error for _, error in checks]
+        self._shapes.append([numpy.shape(value) for value in values])
+        if self._shapes[0] != self._shapes[-1]:
+            raise GraphError(
+                f"{describe_node(self._node)}: the branches of an ifelse have shapes "
+                f"{self._shapes[0]} and {self._shapes[-1]}; XLA needs equal ones"
+            )
+        holds = jnp.ones((), bool)
+        for condition, _ in checks:
+            holds = holds & jnp.asarray(condition, bool).all()
+        outputs = self._node.outputs
+        results = [
+            _as_declared(jnp.asarray(value), variable)
+            for value, variable in zip(values, outputs, strict=True)
+        ]
+        return [*results, holds]
+
+    def check(self, condition: Any, holds: jax.Array) -> None:
+        """Hand the checks of the branch that was taken on to the graph around it."""
+        is_first = jnp.asarray(condition) != 0
+        for errors, is_taken in zip(self._errors, (is_first, ~is_first), strict=True):
+            if errors:
+                self._context.check(holds | ~is_taken, errors[0])
 
 
 def _value_of(variable: Variable, known: dict[Variable, Any]) -> Any:

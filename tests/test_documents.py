@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import docutils.core
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
@@ -73,7 +74,19 @@ def test_the_readme_names_only_modules_that_are_there():
         subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
 
-@pytest.mark.parametrize("document", ["README.rst", "CONTRIBUTING.rst", "docs/tutorial.rst"])
+DOCUMENTS = ["README.rst", "CONTRIBUTING.rst", "CHANGES.rst", "docs/tutorial.rst"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documents_are_right_restructured_text(document):
+    settings = {"report_level": 2, "halt_level": 2}
+
+    docutils.core.publish_string(
+        (CHECKOUT / document).read_text(), writer_name="null", settings_overrides=settings
+    )
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_lines_of_documents_fit_a_screen(document):
     lines = (CHECKOUT / document).read_text().splitlines()
 

@@ -82,7 +82,7 @@ def test_documents_are_right_restructured_text(document):
     settings = {"report_level": 2, "halt_level": 2}
 
     docutils.core.publish_string(
-        (CHECKOUT / document).read_text(), writer_name="null", settings_overrides=settings
+        (CHECKOUT / document).read_text(), writer="null", settings_overrides=settings
     )
 
 

@@ -1,7 +1,8 @@
 """Lowering of what cuts images into neighbourhoods.
 
 Putting neighbourhoods back into images, which is the gradient where they do not overlap, is the
-same operation with other lengths.
+same operation with other lengths. Where they overlap, Aesara's gradient is a scan whose slices
+begin where its steps compute, so it is refused as a shape that depends on data.
 """
 
 from __future__ import annotations

@@ -79,3 +79,11 @@ def test_neighbourhoods_that_do_not_fit_are_refused(mode, sizes, steps, match):
 
     with pytest.raises(xla.GraphError, match=match):
         function(numpy.ones((1, 1, 6, 9)))
+
+
+def test_the_gradient_of_overlapping_neighbourhoods_is_refused():
+    x = tensor.ftensor4("x")
+    gradient = aesara.grad((images2neibs(x, (2, 3), (1, 2)) ** 2).sum(), x)
+
+    with pytest.raises(xla.DataDependentShape, match="the bounds of a slice must be known"):
+        xla.function([x], gradient)(numpy.ones((1, 1, 4, 5), "float32"))

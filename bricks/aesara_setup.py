@@ -1,13 +1,14 @@
 """Bring up Aesara the way firebrick needs it, before its first import.
 
-Importing :mod:`bricks` runs :func:`set_up` once. It does four things:
+Importing :mod:`bricks` runs :func:`set_up` once. It does five things:
 
 * gives ``AESARA_FLAGS`` defaults (``floatX=float32,cxx=,blas__ldflags=``) that a flag of the
   user's own overrides: firebrick compiles with XLA, so no C compiler is wanted;
 * puts back the names that numpy 2 removed and Aesara 2.9 still uses, only where one is missing;
 * puts back the names that Theano had and Aesara dropped, so that scripts written with
   ``tensor.sqr`` and its like go on working;
-* repairs the gradient of batch normalization, which left out its statistics.
+* repairs the gradient of batch normalization, which left out its statistics;
+* replaces a few gradients of Aesara that numpy 2 refuses.
 """
 
 from __future__ import annotations
@@ -201,6 +202,38 @@ def repair_batch_normalization() -> None:
     AbstractBatchNormTrain.L_op = gradient  # type: ignore[method-assign]
 
 
+def _zeros(op: Any, inputs: list[Any], gradients: list[Any]) -> list[Any]:
+    """Return the gradients of an operation that lets none through."""
+    return [gradient.zeros_like() for gradient in gradients]
+
+
+def _scaling_by(factor: float) -> Callable:
+    """Make the gradient of a multiplication by a constant."""
+
+    def l_op(op: Any, inputs: list[Any], outputs: list[Any], gradients: list[Any]) -> list[Any]:
+        return [gradients[0] * numpy.asarray(factor, gradients[0].type.dtype)]
+
+    return l_op
+
+
+def mend_gradients() -> None:
+    """Replace gradients of Aesara that give numpy a variable or a type where it wants a dtype.
+
+    Numpy 2 refuses that; with numpy 1 the replacements compute the same.
+    """
+    from aesara import gradient
+    from aesara.scalar import basic
+
+    replacements: list[tuple[Any, str, Callable]] = [
+        (gradient.ConsiderConstant, "grad", _zeros),
+        (gradient.ZeroGrad, "grad", _zeros),
+        (basic.Deg2Rad, "L_op", _scaling_by(numpy.pi / 180)),
+        (basic.Rad2Deg, "L_op", _scaling_by(180 / numpy.pi)),
+    ]
+    for class_, name, function in replacements:
+        setattr(class_, name, function)
+
+
 def _tell_of_foreign_settings(aesara: ModuleType) -> None:
     """Warn when the user imported Aesara first and its settings are not what firebrick needs."""
     if aesara.config.floatX == "float64" and "floatX" not in os.environ.get("AESARA_FLAGS", ""):
@@ -230,6 +263,7 @@ def set_up() -> ModuleType:
         os.environ["AESARA_FLAGS"] = merge_flags(os.environ.get("AESARA_FLAGS", ""))
     aesara = _import_aesara()
     provide_theano_names(aesara)
+    mend_gradients()
     repair_batch_normalization()
     if came_first:
         _tell_of_foreign_settings(aesara)

@@ -100,10 +100,11 @@ def lower_qr(op: nlinalg.QRFull, node: Apply, context: Context) -> Callable:
 
 @lowering(nlinalg.Eig, fold=False)
 def lower_eig(op: nlinalg.Eig, node: Apply, context: Context) -> Callable:
-    """Compute eigenvalues and eigenvectors of any square matrix; XLA has them for CPUs only.
+    """Compute eigenvalues and eigenvectors of any square matrix.
 
-    Aesara declares them of the dtype of the matrix, so those of a real matrix lose their imaginary
-    parts.
+    XLA has no program of its own for them: on CUDA the matrix travels to LAPACK on the host and
+    back, or to MAGMA where that is installed. Aesara declares them of the dtype of the matrix, so
+    those of a real matrix lose their imaginary parts.
     """
     dtype = node.inputs[0].type.dtype
 

@@ -81,3 +81,19 @@ def test_a_graph_can_be_cloned_under_the_name_that_theano_had():
     x, y = tensor.scalar("x"), tensor.scalar("y")
 
     assert aesara.clone(tensor.exp(x), replace={x: y}).owner.inputs == [y]
+
+
+def test_gradients_that_numpy_2_refuses_are_mended():
+    code = """
+import bricks, bricks.xla, aesara, numpy
+from aesara import tensor
+x = tensor.dvector()
+outputs = [tensor.deg2rad(x), tensor.rad2deg(x), aesara.gradient.zero_grad(x)]
+slopes = [aesara.grad(output.sum(), x) for output in outputs]
+first, second, third = bricks.xla.function([x], slopes)(numpy.ones(1))
+numpy.testing.assert_allclose([first[0] * 180, second[0] / 180], [numpy.pi, 1 / numpy.pi])
+assert third == 0
+"""
+    result = run_python(code, JAX_PLATFORMS="cpu")
+
+    assert result.returncode == 0, result.stderr

@@ -182,9 +182,17 @@ class SharedArray(TensorSharedVariable):
         TypeError
             If the value does not have the variable's type.
         """
-        filtered = self.type.filter(
-            numpy.asarray(new_value), allow_downcast=self.container.allow_downcast
-        )
+        if not isinstance(new_value, int | float | numpy.generic):
+            new_value = numpy.asarray(new_value)
+        try:
+            filtered = self.type.filter(new_value, allow_downcast=self.container.allow_downcast)
+        except TypeError as error:
+            got = numpy.asarray(new_value)
+            raise TypeError(
+                f"set_value: the shared variable {self.name!r} holds {self.type}; got {got.dtype} "
+                f"of shape {got.shape}. Give it as many axes, and cast it first if need be: "
+                f"value.astype({self.type.dtype!r})."
+            ) from error
         self._storage[0] = numpy.array(filtered)
 
     def zero(self, borrow: bool = False) -> None:

@@ -67,7 +67,7 @@ def test_one_array_in_two_variables_is_given_up_once_for_each(weights):
 def test_a_value_of_another_type_is_refused(weights):
     with pytest.raises(TypeError, match="float64"):
         weights.set_value(numpy.zeros(2))
-    with pytest.raises(TypeError, match="number of dimensions"):
+    with pytest.raises(TypeError, match=r"got float32 of shape \(2, 2\). Give it as many axes"):
         weights.set_value(numpy.zeros((2, 2), "float32"))
 
 
@@ -143,3 +143,21 @@ def test_a_value_that_is_no_array_of_numbers_is_refused():
 
 def test_a_variable_on_the_host_is_not_lost():
     assert not xla.state_is_lost([xla.shared(1.0), aesara.shared(1.0)])
+
+
+@pytest.mark.parametrize("value", [0.01, 1, numpy.float32(0.5), True])
+def test_a_rate_is_set_to_a_number_of_python(value):
+    rate = xla.shared(numpy.float32(0.1), "rate")
+
+    rate.set_value(value)
+
+    assert rate.get_value().dtype == numpy.float32
+    assert rate.get_value() == numpy.float32(value)
+
+
+def test_an_array_of_a_wider_dtype_is_refused_with_what_to_do():
+    weights = xla.shared(numpy.zeros(3, "float32"), "W")
+
+    message = r"'W' holds .*float32.*; got float64 of shape \(3,\)\. .*astype"
+    with pytest.raises(TypeError, match=message):
+        weights.set_value(numpy.zeros(3))

@@ -7,9 +7,9 @@ give up.
 import time
 from typing import Any, Protocol
 
-from fuel_data.server.addresses import check_address, client_token
+from fuel_data.server.addresses import TokenFile, check_address, given_token
 from fuel_data.server.connection import Connection
-from fuel_data.server.errors import ConnectionLost, ServerError
+from fuel_data.server.errors import ConnectionLost, ServerError, TokenError
 from fuel_data.server.process import ServerProcess
 from fuel_data.server.recipe import Recipe
 
@@ -169,6 +169,7 @@ class RunningServer:
         self.timeout = timeout
         self.heartbeat = heartbeat
         self._lost_at: float | None = None
+        self._refusal: TokenError | None = None
 
     def connect(self) -> Connection:
         """Say hello, waiting for the server if need be; see `Access`.
@@ -180,12 +181,27 @@ class RunningServer:
         """
         if self._lost_at is None:
             self._lost_at = time.monotonic()
-        token = client_token(self.token, self.address)
-        return Connection(self.address, token, self.heartbeat, self._check)
+        token = given_token(self.token)
+        if token is not None or not self.address.startswith("tcp://"):
+            return Connection(self.address, token, self.heartbeat, self._check)
+        return self._connect_by_token_file()
+
+    def _connect_by_token_file(self) -> Connection:
+        token = TokenFile(self.address).read()
+        try:
+            connection = Connection(self.address, token, self.heartbeat, self._check)
+        except TokenError as error:
+            # Of a server that started since, or was killed: the next attempt finds the new token.
+            self._refusal = error
+            raise ConnectionLost("the token in the file is not that of the server") from error
+        self._refusal = None
+        return connection
 
     def _check(self) -> None:
         if self._lost_at is not None and time.monotonic() - self._lost_at > self.timeout:
             self._lost_at = None
+            if self._refusal is not None:
+                raise self._refusal
             raise ServerError(
                 f"ServerDataStream: no server answers at {self.address} for {self.timeout:g} "
                 f"seconds. Start one with 'fuel-server RECIPE --address {self.address}', or "
@@ -203,7 +219,8 @@ class RunningServer:
         Raises
         ------
         ServerError
-            If the server has not answered for `timeout` seconds.
+            If for `timeout` seconds the server has not answered, or wanted another token than that
+            in its file.
         """
         if self._lost_at is None:
             self._lost_at = time.monotonic()
@@ -218,7 +235,7 @@ class RunningServer:
         """Do nothing: the server is not ours; see `Access`."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lost_at": None}
+        return {**self.__dict__, "_lost_at": None, "_refusal": None}
 
     def __repr__(self) -> str:
         return f"address={self.address!r}"

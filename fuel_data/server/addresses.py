@@ -2,7 +2,8 @@
 
 The default is a socket in a fresh folder that only the user can enter. TCP is for the loopback, and
 needs a token; a server that is given none makes one and leaves it in a file that only the user can
-read, where a client of the same user finds it. ``FUEL_SERVER_TOKEN`` in the environment of both is
+read, where a client of the same user finds it, also that of a server which starts after the client
+or in the place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both is
 the other way.
 """
 
@@ -227,30 +228,8 @@ class TokenFile:
         self.path.unlink(missing_ok=True)
 
 
-def client_token(token: str | None, address: str) -> str | None:
-    """Find the token for an address.
-
-    Parameters
-    ----------
-    token : str or None
-        What the user gave.
-    address : str
-        Checked.
-
-    Returns
-    -------
-    str or None
-        What was given, or that of the environment, or, for TCP, that of the server's file.
-    """
-    if token is None:
-        token = os.environ.get(_TOKEN_VARIABLE)
-    if token is None and address.startswith("tcp://"):
-        token = TokenFile(address).read()
-    return token
-
-
 def given_token(token: str | None) -> str | None:
-    """Find the token that the user gave to a server.
+    """Find the token that the user gave to a server or its client.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from typing import Any
 
 import zmq
 
-from fuel_data.server.errors import ConnectionLost, PipelineError, ServerError
+from fuel_data.server.errors import ConnectionLost, PipelineError, ServerError, TokenError
 from fuel_data.server.protocol import PROTOCOL_VERSION, set_heartbeat
 from fuel_data.server.wire import pack, unpack
 
@@ -40,8 +40,10 @@ class Connection:
 
     Raises
     ------
+    TokenError
+        If the server wants another token.
     ServerError
-        If the server refuses.
+        If it refuses for another reason.
     ConnectionLost
         If it goes away.
     """
@@ -101,7 +103,8 @@ class Connection:
             message = unpack(self._wait_for_frames(check))
             kind = message["type"]
             if kind == "refused":
-                raise ServerError(f"ServerDataStream: the server refuses: {message['reason']}")
+                error = TokenError if message["token"] else ServerError
+                raise error(f"ServerDataStream: the server refuses: {message['reason']}")
             if kind == "error":
                 raise PipelineError(
                     f"ServerDataStream: in the server's pipeline: {message['reason']}\n\n"

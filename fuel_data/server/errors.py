@@ -13,6 +13,10 @@ class WireError(ServerError):
     """A message that does not follow the wire format, or a value that it cannot carry."""
 
 
+class TokenError(WireError):
+    """A token that is missing or wrong."""
+
+
 class RecipeError(ValueError):
     """A recipe that names no stream: a wrong file, function or argument."""
 

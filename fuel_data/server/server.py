@@ -21,7 +21,7 @@ from fuel_data.server.addresses import (
     new_token,
     refuse_busy_path,
 )
-from fuel_data.server.errors import AddressError, ServerError, WireError
+from fuel_data.server.errors import AddressError, ServerError, TokenError, WireError
 from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.protocol import (
     HEARTBEAT,
@@ -278,7 +278,9 @@ class Server:
             else:
                 self._inside.send_multipart([identity, *frames], copy=False)
         except WireError as error:
-            self._send(identity, pack({"type": "refused", "reason": str(error)}))
+            is_token = isinstance(error, TokenError)
+            refusal = {"type": "refused", "reason": str(error), "token": is_token}
+            self._send(identity, pack(refusal))
 
     def _check_hello(self, message: dict[str, Any]) -> None:
         if message["protocol"] != PROTOCOL_VERSION:
@@ -288,7 +290,7 @@ class Server:
             )
         given = message["token"] or ""
         if self._token and not hmac.compare_digest(given.encode(), self._token.encode()):
-            raise WireError(
+            raise TokenError(
                 "the token is missing or wrong. Give `token=`, or set FUEL_SERVER_TOKEN, as for "
                 "the server."
             )

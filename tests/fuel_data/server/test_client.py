@@ -14,6 +14,7 @@ from server_helpers import RECIPES, processes_naming, serving, wait_until
 
 from fuel_data.datasets import IndexableDataset
 from fuel_data.server import PipelineError, ServerError, serve
+from fuel_data.server.addresses import TokenFile
 from fuel_data.server.errors import ConnectionLost, RecipeError
 from fuel_data.server.process import ServerProcess
 from fuel_data.streams import ServerDataStream
@@ -258,6 +259,73 @@ def test_a_server_that_is_not_there_yet_is_waited_for(folder):
             reader.join(10)
 
     assert results == [("x",)]
+
+
+@pytest.fixture
+def port():
+    """Give a port at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextlib.contextmanager
+def waiting(client, read):
+    """Read in a thread, which waits for a server when the block begins."""
+    results, checks = [], []
+    check = client._access._check
+
+    def checking():
+        checks.append(None)
+        check()
+
+    client._access._check = checking
+    reader = threading.Thread(target=lambda: results.append(read()), daemon=True)
+    reader.start()
+    # The first may be that of the loss, before it connects again.
+    wait_until(lambda: len(checks) > 2)
+    yield results
+    reader.join(10)
+
+
+def test_the_token_of_a_server_that_starts_after_its_client_is_found(port):
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        ServerDataStream(address=address) as client,
+        waiting(client, lambda: client.sources) as results,
+        serving(recipes.in_order(), address=address),
+    ):
+        wait_until(lambda: results)
+
+    assert results == [("x",)]
+
+
+def test_the_token_of_a_server_that_was_started_again_is_found(port):
+    address = f"tcp://127.0.0.1:{port}"
+    reference = list(recipes.random().get_epoch_iterator())
+    with ServerDataStream(address=address, hwm=2) as client:
+        with serving(recipes.random(), address=address):
+            iterator = client.get_epoch_iterator()
+            items = [next(iterator) for _ in range(7)]
+        # As a server that was killed leaves it.
+        TokenFile(address).write("of the server before")
+        with (
+            waiting(client, lambda: list(iterator)) as results,
+            serving(recipes.random(), address=address),
+        ):
+            wait_until(lambda: results)
+
+    assert same_data(items + results[0], reference)
+
+
+def test_a_token_that_is_in_no_file_is_asked_for_in_the_end(port):
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        serving(recipes.in_order(), address=address, token="right"),
+        ServerDataStream(address=address, timeout=0.2) as client,
+        pytest.raises(ServerError, match="the server refuses: the token .*Give `token=`"),
+    ):
+        next(client.get_epoch_iterator())
 
 
 def test_a_server_that_never_comes_is_an_error_that_says_what_to_do(folder):

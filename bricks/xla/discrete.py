@@ -69,7 +69,7 @@ class DiscreteDraws(ContinuousDraws):
         size : sequence of int or of symbolic integers, or a symbolic vector
             Shape of what is drawn; by default that of `lam`.
         lam : number or tensor
-            The mean.
+            The mean. XLA draws -1 where it is negative or no number; other backends raise.
         dtype : str, optional
 
         Returns

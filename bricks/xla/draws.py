@@ -19,7 +19,7 @@ from bricks.xla.errors import GraphError
 from bricks.xla.keys import GeneratorOfKey, NextKey
 from bricks.xla.lowering import Context, is_known, known_int, known_ints, lowering
 
-#: The chances of counts are good to four digits in float32 if there are no more trials.
+#: The chances of counts are good to three digits in float32 if there are no more trials.
 _MAX_FLOAT32_TRIALS = 2**12
 
 
@@ -128,7 +128,10 @@ def _log_gamma(key: Any, shape: Any, dtype: Any, exponent: Any) -> jax.Array:
     G. Marsaglia and W. W. Tsang, *A Simple Method for Generating Gamma Variables*, ACM TOMS 26,
     2000.
     """
-    exponent = jnp.broadcast_to(jnp.asarray(exponent, dtype), shape)
+    given = jnp.broadcast_to(jnp.asarray(exponent, dtype), shape)
+    # Nothing would ever be accepted for what is no exponent.
+    is_valid = (given > 0) & jnp.isfinite(given)
+    exponent = jnp.where(is_valid, given, 1)
     tries, small = random.split(key)
     is_small = exponent < 1
     mode = jnp.where(is_small, exponent + 1, exponent) - 1 / 3
@@ -153,7 +156,8 @@ def _log_gamma(key: Any, shape: Any, dtype: Any, exponent: Any) -> jax.Array:
     _, logarithms, _ = lax.while_loop(lambda state: ~state[2].all(), try_again, start)
     # An exponent below 1 is the one above, times a power of a uniform number.
     lower = -random.exponential(small, shape, dtype) / exponent
-    return jnp.log(mode) + logarithms + jnp.where(is_small, lower, 0)
+    result = jnp.log(mode) + logarithms + jnp.where(is_small, lower, 0)
+    return jnp.where(is_valid, result, jnp.where(given == 0, -jnp.inf, jnp.nan))
 
 
 def _gamma(key: Any, shape: Any, dtype: Any, exponent: Any, scale: Any) -> jax.Array:
@@ -205,7 +209,59 @@ def _dirichlet(key: Any, shape: Any, dtype: Any, alphas: Any) -> jax.Array:
 
 
 def _poisson(key: Any, shape: Any, dtype: Any, rate: Any) -> jax.Array:
-    return random.poisson(key, jnp.asarray(rate, jnp.float32), shape, dtype)
+    one, other = random.split(key)
+    counting = _counting_dtype(rate)
+    rate = jnp.broadcast_to(jnp.asarray(rate, counting), shape)
+    is_valid = (rate >= 0) & jnp.isfinite(rate)
+    is_large = is_valid & (rate >= 10)
+    few = _arrivals(one, jnp.where(is_valid & ~is_large, rate, 0))
+    many = _many_arrivals(other, jnp.where(is_large, rate, 10))
+    return jnp.where(is_valid, jnp.where(is_large, many, few), -1)
+
+
+def _arrivals(key: Any, rates: jax.Array) -> jax.Array:
+    """Draw Poisson variables of small means: as many waiting times as pass in that time."""
+
+    def wait(state: Any) -> Any:
+        number, counts, time = state
+        pause = random.exponential(random.fold_in(key, number), rates.shape, rates.dtype)
+        time = time + pause
+        return number + 1, counts + (time <= rates), time
+
+    zeros = jnp.zeros_like(rates)
+    return lax.while_loop(lambda state: (state[2] <= rates).any(), wait, (0, zeros, zeros))[1]
+
+
+def _many_arrivals(key: Any, rates: jax.Array) -> jax.Array:
+    """Draw Poisson variables of means of at least 10, by rejection.
+
+    JAX does it in float32, where the chances of large counts are lost.
+
+    References
+    ----------
+    W. Hörmann, *The transformed rejection method for generating Poisson random variables*,
+    Insurance: Mathematics and Economics 12, 1993; algorithm PTRS.
+    """
+    b = 0.931 + 2.53 * jnp.sqrt(rates)
+    a = 0.02483 * b - 0.059
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    squeeze = 0.9277 - 3.6224 / (b - 2)
+
+    def try_again(state: Any) -> Any:
+        number, counts, is_done = state
+        one, other = random.split(random.fold_in(key, number))
+        u = random.uniform(one, rates.shape, rates.dtype) - 0.5
+        v = random.uniform(other, rates.shape, rates.dtype)
+        edge = 0.5 - jnp.abs(u)
+        count = jnp.floor((2 * a / edge + b) * u + rates + 0.43)
+        height = jnp.log(v * inverse_alpha / (a / (edge * edge) + b))
+        is_below = height <= count * jnp.log(rates) - rates - lax.lgamma(count + 1)
+        is_possible = (count >= 0) & ((edge >= 0.013) | (v <= edge))
+        is_accepted = ((edge >= 0.07) & (v <= squeeze)) | (is_possible & is_below)
+        return number + 1, jnp.where(is_accepted & ~is_done, count, counts), is_done | is_accepted
+
+    start = 0, jnp.zeros_like(rates), jnp.zeros(rates.shape, bool)
+    return lax.while_loop(lambda state: ~state[2].all(), try_again, start)[1]
 
 
 def _geometric(key: Any, shape: Any, dtype: Any, p: Any) -> jax.Array:
@@ -219,7 +275,7 @@ def _bernoulli(key: Any, shape: Any, dtype: Any, p: Any) -> jax.Array:
 
 
 def _counting_dtype(n: Any) -> Any:
-    """Choose the float in which trials are counted."""
+    """Choose the float in which trials, or what is expected of them, are counted."""
     is_small = is_known(n) and numpy.max(n, initial=0) <= _MAX_FLOAT32_TRIALS
     return jnp.float32 if is_small else jnp.float64
 
@@ -232,8 +288,8 @@ def _binomial(key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> jax.Array:
 
 def _negative_binomial(key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> jax.Array:
     one, other = random.split(key)
-    p = jnp.asarray(p, jnp.float32)
-    rate = _gamma(one, shape, jnp.float32, n, (1 - p) / p)
+    p = jnp.asarray(p, jnp.float64)
+    rate = _gamma(one, shape, jnp.float64, n, (1 - p) / p)
     return _poisson(other, shape, dtype, rate)
 
 

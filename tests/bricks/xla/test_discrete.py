@@ -93,6 +93,17 @@ def test_many_trials_are_counted_exactly(backend, n):
     assert set(successes % 2) == {0, 1}
 
 
+@pytest.mark.parametrize("mean", [10.5, 1e6, 1e9])
+def test_poisson_variables_of_large_means_follow_their_distribution(backend, mean):
+    counts = xla.function([], xla.RandomStream(2).poisson((5000,), mean), backend=backend)()
+
+    # Counts of a large mean are nearly continuous after a part of one is added.
+    parts = numpy.random.default_rng(0).uniform(size=counts.shape)
+    distribution = stats.poisson(mean)
+    levels = distribution.cdf(counts) - distribution.pmf(counts) * parts
+    assert stats.kstest(levels, "uniform").pvalue > FALSE_ALARM
+
+
 def test_certain_and_impossible_trials_are_exact(backend):
     p = numpy.array([0, 1, 0, 1], "float32")
     n = numpy.array([5, 5, 0, 1000])

@@ -131,6 +131,19 @@ def test_the_generator_that_is_passed_on_draws_other_numbers():
     assert set(values[0]).isdisjoint(values[1])
 
 
+def test_parameters_that_are_no_numbers_give_none():
+    stream, x = xla.RandomStream(1), tensor.dvector("x")
+    draws = [stream.gamma(None, x), stream.beta(None, x, 1.0), stream.poisson(None, x)]
+
+    gamma, beta, poisson = xla.function([x], draws)([numpy.nan, -1.0, numpy.inf, 0.0, 2.0])
+
+    assert numpy.isnan(gamma).tolist() == [True, True, True, False, False]
+    assert numpy.isnan(beta).tolist() == [True, True, True, False, False]
+    assert gamma[3] == beta[3] == poisson[3] == 0
+    assert poisson[:3].tolist() == [-1, -1, -1]
+    assert poisson[4] >= 0
+
+
 def test_parameters_that_do_not_fit_the_size_are_refused_in_words():
     x = tensor.vector("x")
     draws = basic.normal(x, 1, size=(2, 3), rng=generator())

@@ -24,9 +24,10 @@ from fuel_data.state import is_plain
 
 _EPILOG = """
 A recipe is module:function or file.py:function; the function builds a stream and returns it.
-Without --address, the server listens in a fresh folder that only you can enter; it prints the
-address. A server at tcp://127.0.0.1:PORT asks for a token: that in FUEL_SERVER_TOKEN, or else one
-that it makes, which your own processes on this machine find by themselves.
+Without --address, the server listens in a folder that only you can enter, where
+ServerDataStream() finds it. A server at tcp://127.0.0.1:PORT asks for a token: that in
+FUEL_SERVER_TOKEN, or else one that it makes, which your own processes on this machine find by
+themselves.
 """
 
 

@@ -1,10 +1,10 @@
 """Where a server listens, and who may connect.
 
-The default is a socket in a fresh folder that only the user can enter. TCP is for the loopback, and
-needs a token; a server that is given none makes one and leaves it in a file that only the user can
-read, where a client of the same user finds it, also that of a server which starts after the client
-or in the place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both is
-the other way.
+The default is one socket in a folder that only the user can enter, for servers and clients; one that
+a client starts for itself gets a fresh folder. TCP is for the loopback, and needs a
+token; a server that is given none makes one and leaves it in a file that only the user can read,
+where a client of the same user finds it, also that of a server which starts after the client or in
+the place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both is the other way.
 """
 
 import contextlib
@@ -21,7 +21,6 @@ from pathlib import Path
 
 from fuel_data.server.errors import AddressError, ServerError
 
-DEFAULT_PORT = 5557
 _TOKEN_VARIABLE = "FUEL_SERVER_TOKEN"
 # `sun_path` has 108 bytes on Linux, 104 on others, with a zero at the end.
 _MAX_IPC_PATH = 103
@@ -76,6 +75,25 @@ def _remove_left_folders(parent: Path) -> None:
                 continue
             os.close(hold_folder(folder))
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def default_address() -> str:
+    """Name the socket of the user's server, if nothing else is said.
+
+    Returns
+    -------
+    str
+        ``ipc://…``, in a folder of mode 0700.
+    """
+    return f"ipc://{_users_folder()}/server"
+
+
+def _users_folder() -> Path:
+    """Make the folder of the user's sockets and tokens; nobody else can enter it."""
+    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or Path.home() / ".cache") / "fuel_data"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
 
 
 def ipc_address(folder: Path) -> str:
@@ -194,8 +212,7 @@ class TokenFile:
     """
 
     def __init__(self, address: str) -> None:
-        base = os.environ.get("XDG_RUNTIME_DIR") or Path.home() / ".cache"
-        self.path = Path(base) / "fuel_data" / f"{address.rpartition(':')[2]}.token"
+        self.path = _users_folder() / f"{address.rpartition(':')[2]}.token"
 
     def write(self, token: str) -> None:
         """Leave a token, readable by the user only.
@@ -205,7 +222,6 @@ class TokenFile:
         token : str
             The token.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w") as file:

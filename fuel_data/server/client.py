@@ -6,7 +6,7 @@ from typing import Any
 from fuel_data.axes import AxisLabels
 from fuel_data.iterator import FORMAT
 from fuel_data.server.access import Access, OwnServer, RunningServer
-from fuel_data.server.addresses import DEFAULT_PORT
+from fuel_data.server.addresses import check_address, default_address
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError
 from fuel_data.server.protocol import HEARTBEAT, draws_on
@@ -70,9 +70,11 @@ class ServerDataStream(AbstractDataStream):
     produces_examples : bool, optional
         Likewise.
     host : str
-        Of a running server, a name of the loopback.
+        Of a running server, a name of the loopback; it needs a `port`.
     port : int, optional
-        Of a running server, 5557 if nothing else says where it is.
+        Of a running server. Without `port`, `address` and `recipe`, it is looked for where
+        `start_server` and ``fuel-server`` listen if they are not told either: at a socket in a
+        folder of the user's.
     hwm : int
         How many batches the server may prepare ahead.
     axis_labels : dict from source to tuple of str or None, optional
@@ -128,10 +130,8 @@ class ServerDataStream(AbstractDataStream):
         if recipe is None:
             if arguments is not None:
                 raise ValueError("ServerDataStream: `arguments` are those of a `recipe`.")
-            if address is None and port is None:
-                port = DEFAULT_PORT
-            where = address_of(port, address, host)
-            assert where is not None
+            check_address(f"tcp://{host}:0")
+            where = address_of(port, address, host) or default_address()
             self._access = RunningServer(where, token, timeout, heartbeat)
         elif address is not None or port is not None:
             raise ValueError("ServerDataStream: give a `recipe` or an address, not both.")

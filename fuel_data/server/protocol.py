@@ -11,8 +11,8 @@ welcome  server       ``protocol`` and what the stream says of itself: ``sources
                       ``produces_examples``, ``axis_labels``, ``metadata`` (open: unknown keys are
                       passed on; dtypes are among it where they are known), ``num_batches``,
                       ``num_examples``, ``digest``, ``pipeline`` (its repr)
-refused  server       ``reason``: another protocol, a wrong token, a message out of order; ``token``:
-                      whether it is the token
+refused  server       ``reason``: another protocol, a wrong token, a message out of order;
+                      ``token``: whether it is the token
 open     client       ``epoch``, ``credits``; ``state`` to begin after that position, ``after`` to
                       begin the epoch as it begins after that position of an earlier one
 opened   server       ``state`` before the first batch

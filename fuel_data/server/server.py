@@ -3,7 +3,6 @@
 import hmac
 import logging
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ from fuel_data.server.addresses import (
     TokenFile,
     busy,
     check_address,
+    default_address,
     given_token,
-    hold_folder,
-    ipc_address,
-    make_ipc_folder,
     new_token,
     refuse_busy_path,
 )
@@ -62,7 +59,7 @@ def start_server(
         How many batches are prepared ahead for one client at most.
     address : str, optional
         ``'ipc://PATH'`` or ``'tcp://127.0.0.1:PORT'``. Without `port` and `address`, a socket in a
-        fresh folder that only the user can enter.
+        folder that only the user can enter, at which a client looks that is told nothing either.
     token : str, optional
         What a client must know; by default ``FUEL_SERVER_TOKEN`` of the environment. TCP needs one:
         if none is given, it is made, and left where clients of the same user find it.
@@ -145,14 +142,9 @@ class Server:
         heartbeat: float = HEARTBEAT,
     ) -> None:
         self._heartbeat = heartbeat
-        self._folder: Path | None = None
         self._path: Path | None = None
         self._token_file: TokenFile | None = None
-        if address is None:
-            self._folder = make_ipc_folder()
-            self._held = hold_folder(self._folder)
-            address = ipc_address(self._folder)
-        address = check_address(address)
+        address = check_address(default_address() if address is None else address)
         self._context = zmq.Context()
         self._inside = self._context.socket(zmq.PAIR)
         self._inside.set_hwm(0)
@@ -323,9 +315,6 @@ class Server:
             self._token_file.remove()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            os.close(self._held)
 
     def __enter__(self) -> "Server":
         return self

@@ -81,11 +81,12 @@ def test_the_command_ends_at_sigterm_and_leaves_nothing(command, tmp_path):
 
 
 def test_a_server_is_ready_in_under_a_second_and_a_half(command):
-    command(f"{RECIPES}:in_order").stdout.readline()  # with warm caches
+    anywhere = ("--address", "tcp://127.0.0.1:0")
+    command(f"{RECIPES}:in_order", *anywhere).stdout.readline()  # with warm caches
     times = []
     for _ in range(3):
         begin = time.perf_counter()
-        address_in(command(f"{RECIPES}:in_order"))
+        address_in(command(f"{RECIPES}:in_order", *anywhere))
         times.append(time.perf_counter() - begin)
 
     assert min(times) < 1.5

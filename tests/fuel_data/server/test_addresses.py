@@ -6,6 +6,7 @@ import pytest
 from fuel_data.server.addresses import (
     TokenFile,
     check_address,
+    default_address,
     hold_folder,
     make_ipc_folder,
     refuse_busy_path,
@@ -70,6 +71,15 @@ def test_folders_that_dead_servers_left_are_removed_and_those_of_living_ones_are
         folder.rmdir()
 
     assert there == [False, True, True, True]
+
+
+def test_a_default_folder_that_others_can_enter_is_closed_to_them(folder):
+    (folder / "run" / "fuel_data").mkdir(mode=0o755, parents=True)
+
+    address = default_address()
+
+    assert address == f"ipc://{folder}/run/fuel_data/server"
+    assert stat.S_IMODE((folder / "run" / "fuel_data").stat().st_mode) == 0o700
 
 
 def test_a_path_that_is_no_socket_is_not_replaced(tmp_path):

@@ -1,6 +1,8 @@
 import contextlib
 import socket
+import stat
 import threading
+from pathlib import Path
 
 import numpy
 import pytest
@@ -291,6 +293,23 @@ def test_a_batch_whose_memory_is_used_again_is_sent_as_it_was(connect):
         batches = [peer.receive()["data"][0][:, -1].tolist() for _ in range(5)]
 
     assert batches == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+def test_the_default_address_is_for_the_user_only_and_a_second_server_there_is_refused(folder):
+    with Server() as server:
+        path = Path(server.address.removeprefix("ipc://"))
+        modes = [stat.S_IMODE(place.stat().st_mode) for place in (path.parent, path)]
+        with pytest.raises(ServerError, match="already listens at ipc://.*choose another address"):
+            Server()
+
+    assert modes == [0o700, 0o700]
+    assert not path.exists()
+
+
+def test_a_socket_in_a_folder_that_others_can_enter_is_for_the_user_only(folder):
+    folder.chmod(0o755)
+    with Server(f"ipc://{folder}/mine"):
+        assert stat.S_IMODE((folder / "mine").stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("kind", ["ipc", "tcp"])

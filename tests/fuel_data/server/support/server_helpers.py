@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+from fuel_data.server.addresses import ipc_address, make_ipc_folder
 from fuel_data.server.server import Server
 
 RECIPES = str(Path(__file__).with_name("server_recipes.py"))
@@ -29,9 +30,14 @@ def processes_naming(text):
 
 
 @contextlib.contextmanager
-def serving(stream, *, hwm=10, **options):
-    """Serve a stream in a thread of this process."""
-    with Server(**options) as server:
+def serving(stream, *, hwm=10, address=None, **options):
+    """Serve a stream in a thread of this process, at an address of its own if none is given."""
+    with contextlib.ExitStack() as at_end:
+        if address is None:
+            folder = make_ipc_folder()
+            at_end.callback(folder.rmdir)
+            address = ipc_address(folder)
+        server = at_end.enter_context(Server(address, **options))
         failures = []
 
         def run():

@@ -13,6 +13,7 @@ Unsegmented Sequence Data with Recurrent Neural Networks*, ICML 2006.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -265,7 +266,7 @@ def _both_ways(
         emission, is_there = frame
         moved = _shifted(xp, state, 1)
         jumped = _shifted(xp, state, 2) + jumps
-        new = xp.logaddexp(xp.logaddexp(state, moved), jumped) + emission
+        new = _log_of_sum(xp, state, moved, jumped) + emission
         new = xp.where(is_there[:, None], new, state)
         return new, new
 
@@ -274,7 +275,7 @@ def _both_ways(
         emitted_next = state + emission
         moved = _shifted(xp, emitted_next, -1)
         jumped = _shifted(xp, emitted_next + jumps, -2)
-        new = xp.logaddexp(xp.logaddexp(emitted_next, moved), jumped)
+        new = _log_of_sum(xp, emitted_next, moved, jumped)
         return xp.where(is_there[:, None], new, state), state
 
     end, forward = backend.loop(forwards, first, (emitted, is_frame))
@@ -288,6 +289,13 @@ def _both_ways(
 def _log_softmax(xp: Any, scores: Any) -> Any:
     centred = scores - scores.max(axis=-1, keepdims=True)
     return centred - xp.log(xp.exp(centred).sum(axis=-1, keepdims=True))
+
+
+def _log_of_sum(xp: Any, *logarithms: Any) -> Any:
+    """Add up numbers that are given by their logarithms."""
+    highest = functools.reduce(xp.maximum, logarithms)
+    reference = xp.where(highest > -xp.inf, highest, 0)
+    return reference + xp.log(sum(xp.exp(x - reference) for x in logarithms))
 
 
 def _between(xp: Any, labels: Any, other: Any) -> Any:

@@ -39,8 +39,10 @@ def shift_images(data: tuple, rng: numpy.random.Generator) -> tuple:
     return numpy.ascontiguousarray(moved.transpose(0, 3, 1, 2)), targets
 
 
-def train(dataset: str, batch_size: int = 64, seed: int = 1) -> AbstractDataStream:
-    """Give shuffled, randomly moved training images.
+def train(
+    dataset: str, batch_size: int = 64, seed: int = 1, moved: bool = True
+) -> AbstractDataStream:
+    """Give shuffled training images.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def train(dataset: str, batch_size: int = 64, seed: int = 1) -> AbstractDataStre
         Examples in a batch.
     seed : int
         Of the order and the moves.
+    moved : bool
+        Move each image by up to one pixel, anew in each epoch.
 
     Returns
     -------
@@ -60,8 +64,9 @@ def train(dataset: str, batch_size: int = 64, seed: int = 1) -> AbstractDataStre
     images = DATASETS[dataset](("train",))
     scheme = ShuffledScheme(images.num_examples, batch_size, seed=seed)
     stream = images.apply_default_transformers(DataStream(images, iteration_scheme=scheme))
-    moved = Mapping(stream, shift_images, random=True, seed=seed)
-    return Flatten(moved, which_sources=("features",))
+    if moved:
+        stream = Mapping(stream, shift_images, random=True, seed=seed)
+    return Flatten(stream, which_sources=("features",))
 
 
 def test(dataset: str, batch_size: int = 256) -> AbstractDataStream:

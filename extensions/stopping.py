@@ -29,8 +29,9 @@ class FinishIfNoImprovementAfter(SimpleExtension):
     name : str, optional
         What the extension is called. By default the name of its class.
     **triggers
-        As for `SimpleExtension`: when to look. By default after each epoch. It looks on
-        resumption too, so that a run that was ended does not train any further.
+        As for `SimpleExtension`: when to look. By default after each epoch. On resumption it
+        decides again where it had decided before, so that a run that was ended does not train any
+        further; it records nothing then.
     """
 
     def __init__(
@@ -101,15 +102,20 @@ class FinishIfNoImprovementAfter(SimpleExtension):
         *args
             Its arguments.
         """
+        log = self.main_loop.log
+        resuming = which_callback == "on_resumption"
+        # A run that was not stopped would look at this time only if it was one to look at.
+        if resuming and self._looked_at != log.status["iterations_done"]:
+            return
         self.update_best()
         if self.last_best_iter is None or self.last_best_epoch is None:
             return
-        log = self.main_loop.log
         if self.epochs is not None:
             left = self.epochs - max(log.status["epochs_done"] - self.last_best_epoch, 0)
         else:
             left = self.iterations - (log.status["iterations_done"] - self.last_best_iter)
-        log.current_row[self.patience_log_record] = left
+        if not resuming:
+            log.current_row[self.patience_log_record] = left
         if left <= 0:
             log.current_row["training_finish_requested"] = True
 

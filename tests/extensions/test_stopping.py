@@ -4,7 +4,9 @@ import pickle
 
 import pytest
 
-from extensions import FinishAfter, TrainingExtension
+from bricks.serialization import load
+from extensions import FinishAfter, Predicate, TrainingExtension
+from extensions.monitoring import TrainingDataMonitoring
 from extensions.saveload import Checkpoint
 from extensions.stopping import EarlyStopping, FinishIfNoImprovementAfter
 
@@ -159,3 +161,50 @@ def test_early_stopping_has_a_state(make_loop):
 
     assert fresh.sub_extensions[1].last_best_epoch == 1
     assert pickle.loads(pickle.dumps(stopping)).sub_extensions[1].last_best_epoch == 1
+
+
+def build_stopping_early(make_regression, folder, times=(), **patience):
+    """A loop of four batches an epoch whose cost, from some time on, does not fall far enough."""
+    task = make_regression()
+    stopping = EarlyStopping("cost", choose_best=lowest_by_far, **patience)
+    checkpoint = Checkpoint(folder / "unused.zip", after_training=False)
+    for condition, number in times:
+        callback = "after_epoch" if condition == "after_n_epochs" else "after_batch"
+        path = folder / f"{condition}_{number}.zip"
+        checkpoint.add_condition([callback], Predicate(condition, number), [path])
+    finish = FinishAfter(after_n_epochs=9)
+    return task.loop(TrainingDataMonitoring([task.cost]), stopping, checkpoint, finish)
+
+
+def lowest_by_far(value, best):
+    return value if value < best - 1 else best
+
+
+def rows_of(loop):
+    rows = {time: dict(loop.log[time]) for time in loop.log}
+    for row in rows.values():
+        row.pop("saved_to", None)
+    return {time: row for time, row in rows.items() if row}
+
+
+@pytest.mark.parametrize("patience", [{"epochs": 2}, {"iterations": 6}], ids=["epochs", "batches"])
+@pytest.mark.parametrize("how", ["pickle", "restore"])
+def test_a_run_that_was_stopped_and_goes_on_logs_what_one_that_was_not_logs(
+    make_regression, tmp_path, patience, how
+):
+    # In the middle of an epoch, before and after the patience is over; at the ends of epochs.
+    times = [("after_n_batches", number) for number in (2, 5, 14, 15, 16)]
+    times += [("after_n_epochs", number) for number in (1, 2, 4)]
+    whole = build_stopping_early(make_regression, tmp_path, times, **patience)
+    whole.run()
+    assert whole.log[16]["training_finish_requested"]
+
+    for condition, number in times:
+        path = tmp_path / f"{condition}_{number}.zip"
+        again = load(path) if how == "pickle" else None
+        if again is None:
+            again = build_stopping_early(make_regression, tmp_path, **patience)
+            again.restore(path)
+        again.run()
+
+        assert rows_of(again) == rows_of(whole), path.name

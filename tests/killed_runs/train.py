@@ -19,7 +19,7 @@ from bricks.simple import Softmax
 from extensions import FinishAfter
 from extensions.monitoring import DataStreamMonitoring, TrainingDataMonitoring
 from extensions.saveload import Checkpoint
-from extensions.training import TrackTheBest
+from extensions.stopping import EarlyStopping
 from fuel_data.server import serve
 from fuel_data.streams import ServerDataStream
 
@@ -83,7 +83,7 @@ def build_main_loop(arguments):
             DataStreamMonitoring(
                 [cost, error_rate], serve(f"{STREAMS}:test", **settings), prefix="test"
             ),
-            TrackTheBest("test_error_rate"),
+            EarlyStopping("test_error_rate", epochs=99),
             BatchDigests(),
             Checkpoint("run.zip", every_n_batches=4),
             Lockstep(),

@@ -9,7 +9,13 @@ from aesara.tensor.var import TensorVariable as Variable
 from bricks.aesara_expressions import as_float
 from bricks.base import Brick, application
 from bricks.checks import check_ndim, check_same_shape
-from bricks.targets import classes, cross_entropy, is_softmax, score_of_class
+from bricks.saturation import log_softmax_of, logits_of, unless_replaced
+from bricks.targets import (
+    classes,
+    cross_entropy,
+    cross_entropy_of_probabilities,
+    score_of_class,
+)
 
 __all__ = [
     "AbsoluteError",
@@ -86,8 +92,9 @@ class CostMatrix(Cost):
 class BinaryCrossEntropy(CostMatrix):
     """Cross-entropy of features that are each 0 or 1, in nats.
 
-    The gradient of a cost of ``sigmoid(x)`` is exact for all finite `x`, since the compiler
-    simplifies the logarithm of a sigmoid.
+    Of the output of a sigmoid, also when it is copied, reshaped, transposed or indexed, it is
+    computed from what the sigmoid was applied to. So it and its gradient are exact also where the
+    probabilities are rounded to 0 or 1.
     """
 
     @application(outputs=["cost_matrix"])
@@ -106,11 +113,17 @@ class BinaryCrossEntropy(CostMatrix):
         Variable of shape (batch, feature)
         """
         y, y_hat = _pair(application.path, y, y_hat)
-        ones, zeros = y * tensor.log(y_hat), (1 - y) * tensor.log1p(-y_hat)
         # A target that excludes an outcome does not care that it is predicted as impossible.
-        return -(
-            tensor.switch(tensor.eq(y, 0), 0, ones) + tensor.switch(tensor.eq(y, 1), 0, zeros)
-        )
+        # What the logarithm is taken of is guarded: 0 times its infinite slope is NaN.
+        is_zero, is_one = tensor.eq(y, 0), tensor.eq(y, 1)
+        ones = y * tensor.log(tensor.switch(is_zero, 1, y_hat))
+        zeros = (1 - y) * tensor.log1p(-tensor.switch(is_one, 0, y_hat))
+        logits = logits_of(y_hat)
+        if logits is None:
+            return -(ones + zeros)
+        exact = y * tensor.softplus(-tensor.switch(is_zero, 0, logits))
+        exact += (1 - y) * tensor.softplus(tensor.switch(is_one, 0, logits))
+        return unless_replaced(exact, -(ones + zeros), y_hat, logits)
 
 
 class AbsoluteError(CostMatrix):
@@ -136,9 +149,9 @@ class SquaredError(CostMatrix):
 class CategoricalCrossEntropy(Cost):
     """Cross-entropy of classes, in nats, averaged over the batch.
 
-    It takes probabilities. Of the output of a softmax it is exact also where these are too small
-    for their dtype, since the compiler simplifies the logarithm of a softmax;
-    `Softmax.categorical_cross_entropy` does not rely on that.
+    It takes probabilities. Of the output of a softmax, also when it is copied, reshaped, transposed
+    or indexed, it is computed from what the softmax was applied to. So it and its gradient are
+    exact also where the probabilities are rounded to 0.
     """
 
     @application(outputs=["cost"])
@@ -159,10 +172,12 @@ class CategoricalCrossEntropy(Cost):
         """
         check_ndim(application.path, 2, y_hat=y_hat)
         y_hat = as_float(y_hat)
-        # Of a softmax no logarithm is infinite; and the gradient of what guards against that would
-        # keep the compiler from simplifying it.
-        finite = is_softmax(y_hat)
-        return cross_entropy(application.path, y, tensor.log(y_hat), all_finite=finite).mean()
+        costs = cross_entropy_of_probabilities(application.path, y, y_hat)
+        logarithms = log_softmax_of(y_hat)
+        if logarithms is not None:
+            exact = cross_entropy(application.path, y, logarithms)
+            costs = unless_replaced(exact, costs, y_hat, logarithms)
+        return costs.mean()
 
 
 class MisclassificationRate(Cost):

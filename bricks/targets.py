@@ -9,16 +9,13 @@ from typing import Any
 
 from aesara import tensor
 from aesara.ifelse import ifelse
-from aesara.tensor.special import Softmax
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
 from bricks.checks import check_ndim, describe
 
 
-def cross_entropy(
-    application: str, y: Any, log_probabilities: Variable, *, all_finite: bool = False
-) -> Variable:
+def cross_entropy(application: str, y: Any, log_probabilities: Variable) -> Variable:
     """Cross-entropy of each example: how unlikely the targets are, in nats.
 
     Parameters
@@ -28,10 +25,8 @@ def cross_entropy(
     y : Variable of shape (..., batch), (..., batch, 1) or (..., batch, class)
         Integers from 0: the classes. Or weights of the classes: a distribution.
     log_probabilities : Variable of shape (..., batch, class)
-        The logarithms of the probabilities of the classes.
-    all_finite : bool
-        Whether no logarithm is infinite. Otherwise a class of weight 0 does not count, whatever
-        its probability is.
+        The logarithms of the probabilities of the classes. Where the weight is 0 they do not
+        count, not even if they are infinite.
 
     Returns
     -------
@@ -44,17 +39,38 @@ def cross_entropy(
         If the shapes do not fit.
     """
     check_targets(application, y, log_probabilities)
-    are_numbers = _are_numbers(y, log_probabilities)
     weights = _weights(y, log_probabilities)
-    costs = weights * log_probabilities
-    if not all_finite:
-        costs = tensor.switch(tensor.eq(weights, 0), 0, costs)
-    costs = -costs.sum(axis=-1)
-    if not are_numbers:
-        return costs
-    is_class = _is_class(_numbers(y, log_probabilities), log_probabilities)
-    # Added, so that it stays out of the gradient, where it would hide what can be simplified.
-    return costs + tensor.switch(is_class, 0, float("nan"))
+    counted = tensor.switch(tensor.eq(weights, 0), 0, log_probabilities)
+    return _nan_without_class(-(weights * counted).sum(axis=-1), y, log_probabilities)
+
+
+def cross_entropy_of_probabilities(application: str, y: Any, probabilities: Variable) -> Variable:
+    """Cross-entropy of each example, from probabilities themselves.
+
+    Parameters
+    ----------
+    application : str
+        Path of the application that computes it, for messages.
+    y : Variable of shape (..., batch), (..., batch, 1) or (..., batch, class)
+        Integers from 0: the classes. Or weights of the classes: a distribution.
+    probabilities : Variable of shape (..., batch, class)
+        Where the weight is 0 they do not count, neither in the cost nor in its gradient.
+
+    Returns
+    -------
+    Variable of shape (..., batch)
+        In nats, in the dtype of `probabilities`. NaN where the class is not one of them.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    check_targets(application, y, probabilities)
+    weights = _weights(y, probabilities)
+    # Not the logarithm is guarded but what it is taken of: 0 times its infinite slope is NaN.
+    counted = tensor.switch(tensor.eq(weights, 0), 1, probabilities)
+    return _nan_without_class(-(weights * tensor.log(counted)).sum(axis=-1), y, probabilities)
 
 
 def classes(application: str, y: Variable, scores: Variable) -> Variable:
@@ -104,25 +120,6 @@ def score_of_class(scores: Variable, numbers: Variable) -> Variable:
         Minus infinity where the class is not one of them.
     """
     return tensor.max(tensor.switch(_is_number(numbers, scores), scores, -float("inf")), axis=-1)
-
-
-def is_softmax(variable: Variable) -> bool:
-    """Tell whether a variable is the output of a softmax, or a copy of it.
-
-    Parameters
-    ----------
-    variable : Variable
-        Any.
-
-    Returns
-    -------
-    bool
-    """
-    node = variable.owner
-    # Applications copy their inputs and outputs.
-    while node is not None and node.op == tensor.tensor_copy:
-        node = node.inputs[0].owner
-    return node is not None and isinstance(node.op, Softmax)
 
 
 def check_targets(application: str, y: Variable, scores: Variable) -> None:
@@ -185,6 +182,14 @@ def _is_number(numbers: Variable, scores: Variable) -> Variable:
 
 def _is_class(numbers: Variable, scores: Variable) -> Variable:
     return tensor.and_(tensor.ge(numbers, 0), tensor.lt(numbers, scores.shape[-1]))
+
+
+def _nan_without_class(costs: Variable, y: Variable, scores: Variable) -> Variable:
+    """Costs, with NaN where targets that are numbers of classes have no class."""
+    if not _are_numbers(y, scores):
+        return costs
+    # Added, so that it stays out of the gradient.
+    return costs + tensor.switch(_is_class(_numbers(y, scores), scores), 0, float("nan"))
 
 
 def _weights(y: Variable, scores: Variable) -> Any:

@@ -1,10 +1,10 @@
 """Where a server listens, and who may connect.
 
-The default is one socket in a folder that only the user can enter, for servers and clients; one that
-a client starts for itself gets a fresh folder. TCP is for the loopback, and needs a
-token; a server that is given none makes one and leaves it in a file that only the user can read,
-where a client of the same user finds it, also that of a server which starts after the client or in
-the place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both is the other way.
+The default is one socket in a folder that only the user can enter, for servers and clients; one
+that a client starts for itself gets a fresh folder. TCP is for the loopback, and needs a token; a
+server that is given none makes one and leaves it in a file that only the user can read, where a
+client of the same user finds it, also that of a server which starts after the client or in the
+place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both is the other way.
 """
 
 import contextlib

@@ -6,15 +6,20 @@ All that changes during the epoch is in the stages, so two iterators do not know
 the position of the whole is the nested positions of the stages.
 """
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
+from fuel_data import fuels_way
 from fuel_data.randomness import generator, key
-from fuel_data.state import split_arrays
+from fuel_data.state import is_plain, split_arrays
 
 FORMAT = 1
+
+# After a failure at most so many items of a stream in Fuel's way are read again.
+_MAX_REPEATED = 100
 
 
 class Stage:
@@ -180,6 +185,55 @@ class IteratorStage:
             self._iterator.close()
 
 
+def place_over(branch: str, children: Sequence[Any]) -> str:
+    """Name the place of a stage; it keeps its place when others are put above it.
+
+    Parameters
+    ----------
+    branch : str
+        Tells the branches of a pipeline apart.
+    children : sequence of Stage
+        The stages below, which are counted.
+
+    Returns
+    -------
+    str
+    """
+    if not children:
+        return f"{branch}/0"
+    heights = [child.place.rpartition("/")[2] for child in children]
+    served = any(height.startswith("s") for height in heights)
+    height = max(int(height.lstrip("s")) for height in heights) + 1
+    return f"{branch}/{'s' if served else ''}{height}"
+
+
+def restarting(stream: Any, epoch: int) -> Callable[[], Any]:
+    """Give a function that begins an epoch of a stream which makes its own iterators.
+
+    Parameters
+    ----------
+    stream : object
+        With `get_epoch_iterator`.
+    epoch : int
+        Number of the epoch.
+
+    Returns
+    -------
+    function
+        Without arguments; see `IteratorStage`.
+    """
+    parameters = inspect.signature(stream.get_epoch_iterator).parameters.values()
+    takes_epoch = any(p.name == "epoch" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def restart() -> Any:
+        if takes_epoch:
+            return stream.get_epoch_iterator(as_dict=False, epoch=epoch)
+        stream.epochs_begun = epoch
+        return stream.get_epoch_iterator(as_dict=False)
+
+    return restart
+
+
 class DataIterator:
     """One epoch of a stream.
 
@@ -204,6 +258,10 @@ class DataIterator:
         How many items were given.
     """
 
+    # In pickles of version 0.1.0 they are missing.
+    _since = 0
+    _may_repeat = False
+
     def __init__(self, data_stream: Any, as_dict: bool = False, epoch: int = 0) -> None:
         self.data_stream = data_stream
         self.as_dict = as_dict
@@ -211,33 +269,57 @@ class DataIterator:
         self.index = 0
         self._pipeline: str | None = None
         self._position: dict[str, Any] | None = None
+        # How many items were given after `_position`, which is copied more seldom if it is large.
+        self._since = 0
+        self._may_repeat = (
+            data_stream.holds_anything
+            and fuels_way.can_repeat(data_stream)
+            and not data_stream.all_rngs()
+        )
         self._stage: Any = None
         self._open()
 
     def _open(self) -> Any:
-        self._stage = self.data_stream.open_stage(self.epoch)
-        if self._position is None:
-            self._position = self._stage.get_position()
-        else:
-            self._stage.set_position(self._position)
-        return self._stage
+        stage = self.data_stream.open_stage(self.epoch)
+        try:
+            if self._position is None:
+                self._position = stage.get_position()
+            else:
+                stage.set_position(self._position)
+            for _ in range(self._since):
+                next(stage)
+        except BaseException:
+            stage.close()
+            raise
+        self._stage = stage
+        return stage
+
+    def _note_position(self, stage: Any) -> None:
+        self._position, self._since = stage.get_position(), 0
+        if self._may_repeat:
+            self._may_repeat = is_plain(self._position)
 
     def __iter__(self) -> Iterator:
         return self
 
     def __next__(self) -> Any:
         stage = self._stage or self._open()
+        if self._since >= _MAX_REPEATED:
+            self._note_position(stage)
         try:
             data = next(stage)
-            position = stage.get_position()
+            position = None if self._may_repeat else stage.get_position()
         except StopIteration:
-            self._position = stage.get_position()
+            self._note_position(stage)
             raise
         except BaseException:
             # The stages below may have gone on already. Begin again from where the item began.
-            self.close()
+            self._close()
             raise
-        self._position = position
+        if position is None:
+            self._since += 1
+        else:
+            self._position = position
         self.index += 1
         return dict(zip(self.data_stream.sources, data, strict=True)) if self.as_dict else data
 
@@ -252,8 +334,14 @@ class DataIterator:
         Raises
         ------
         TypeError
-            If a transformer holds something that is not plain data.
+            If a transformer in Fuel's way holds something that is not plain data, or has changed
+            one of its arguments; see `fuel_data.fuels_way`.
         """
+        if self.data_stream.holds_anything:
+            stage = self._stage or self._open()
+            self._note_position(stage)
+            fuels_way.check_arguments(self.data_stream)
+            fuels_way.check_held(stage)
         if self._pipeline is None:
             self._pipeline = self.data_stream.digest()
         state = {
@@ -283,21 +371,29 @@ class DataIterator:
             If it is of another format or another pipeline.
         """
         pipeline = check_state(self.data_stream, state)
-        self.close()
+        self._close()
         self._pipeline = pipeline
         self.epoch = state["epoch"]
         self.index = state["index"]
         self._position = state["position"]
+        self._since = 0
         self.data_stream.epochs_begun = self.epoch + 1
         self._open()
 
     def close(self) -> None:
         """Release what the epoch holds open. The iterator can still be read on."""
+        if self._stage is not None and self._since:
+            self._note_position(self._stage)
+        self._close()
+
+    def _close(self) -> None:
         if self._stage is not None:
             self._stage.close()
             self._stage = None
 
     def __getstate__(self) -> dict[str, Any]:
+        if self._since:
+            self._note_position(self._stage or self._open())
         return {**self.__dict__, "_stage": None}
 
     def __repr__(self) -> str:

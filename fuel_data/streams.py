@@ -1,15 +1,22 @@
 """Streams: what gives a data set's examples or batches, epoch by epoch; see `DataStream`."""
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fuel_data import fuels_way
 from fuel_data.axes import AxisLabels, without_batch
 from fuel_data.datasets.base import Dataset, Request
 from fuel_data.identity import describe, describe_arguments
-from fuel_data.iterator import FORMAT, DataIterator, IteratorStage, Stage, check_state
+from fuel_data.iterator import (
+    FORMAT,
+    DataIterator,
+    IteratorStage,
+    Stage,
+    check_state,
+    place_over,
+    restarting,
+)
 from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
 from fuel_data.requests import IterationScheme, open_requests, scheme_rngs
 from fuel_data.utils.digests import digest
@@ -31,6 +38,7 @@ _NO_ARGUMENTS = (
     "metadata",
     "child_epoch_iterator",
     "_checked_sources",
+    fuels_way.ARGUMENTS,
 )
 
 # The state of a data set that takes no requests, once it has been read to its end and closed.
@@ -249,11 +257,12 @@ class AbstractDataStream(ABC):
             ``format`` (1), ``pipeline`` (digest), ``epoch`` (the next one) and ``rngs``: the states
             of generators of numpy that were handed in.
         """
+        fuels_way.check_arguments(self)
         return {
             "format": FORMAT,
             "pipeline": self.digest(),
             "epoch": self.epochs_begun,
-            "rngs": [rng_state(rng) for rng in self._all_rngs()],
+            "rngs": [rng_state(rng) for rng in self.all_rngs()],
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -270,16 +279,22 @@ class AbstractDataStream(ABC):
             If it is of another format or another pipeline.
         """
         check_state(self, state)
-        for rng, rng_before in zip(self._all_rngs(), state["rngs"], strict=True):
+        for rng, rng_before in zip(self.all_rngs(), state["rngs"], strict=True):
             set_rng_state(rng, rng_before)
         self.epochs_begun = state["epoch"]
 
-    def _all_rngs(self) -> list[Rng]:
+    def all_rngs(self) -> list[Rng]:
+        """Give the generators with a memory that this pipeline draws from.
+
+        Returns
+        -------
+        list of RandomState or Generator
+        """
         found = [] if self.iteration_scheme is None else scheme_rngs(self.iteration_scheme)
         found.extend(self.user_rngs().values())
         for child in self._children():
             if isinstance(child, AbstractDataStream):
-                found.extend(child._all_rngs())
+                found.extend(child.all_rngs())
         return found
 
     def __repr__(self) -> str:
@@ -332,7 +347,7 @@ class AbstractDataStream(ABC):
             ]
         scheme = self.iteration_scheme
         requests = None if scheme is None else open_requests(scheme, epoch)
-        return Stage(self, epoch, _place(branch, children), children, requests)
+        return Stage(self, epoch, place_over(branch, children), children, requests)
 
     def start(self, stage: Stage) -> None:
         """Prepare an epoch: set what `stage.held` begins with.
@@ -611,36 +626,13 @@ def _known(counted: Any) -> int | None:
     return count if count is None or count == count else None
 
 
-def _place(branch: str, children: Sequence[Any]) -> str:
-    """Count the stages below, so that a stage keeps its place when others are put above it."""
-    if not children:
-        return f"{branch}/0"
-    heights = [child.place.rpartition("/")[2] for child in children]
-    served = any(height.startswith("s") for height in heights)
-    height = max(int(height.lstrip("s")) for height in heights) + 1
-    return f"{branch}/{'s' if served else ''}{height}"
-
-
 def _open_child(stream: Any, epoch: int, branch: str) -> Any:
     if _makes_own_iterators(stream):
         # Its stages are numbered elsewhere; the letter keeps their places apart from ours.
-        return IteratorStage(_restart(stream, epoch), epoch, f"{branch}/s0")
+        return IteratorStage(restarting(stream, epoch), epoch, f"{branch}/s0")
     return stream.open_stage(epoch, branch)
 
 
 def _makes_own_iterators(stream: Any) -> bool:
     own = getattr(type(stream), "get_epoch_iterator", None)
     return own is not AbstractDataStream.get_epoch_iterator
-
-
-def _restart(stream: Any, epoch: int) -> Callable[[], Any]:
-    parameters = inspect.signature(stream.get_epoch_iterator).parameters.values()
-    takes_epoch = any(p.name == "epoch" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-    def restart() -> Any:
-        if takes_epoch:
-            return stream.get_epoch_iterator(as_dict=False, epoch=epoch)
-        stream.epochs_begun = epoch
-        return stream.get_epoch_iterator(as_dict=False)
-
-    return restart

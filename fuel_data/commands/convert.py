@@ -9,7 +9,6 @@ import errno
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from fuel_data.converters.base import UsageError
 from fuel_data.converters.provenance import write_provenance
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
-from fuel_data.utils.files import move_into_place
+from fuel_data.utils.files import move_into_place, working_folder
 from fuel_data.utils.registry import registered
 
 SUFFIXES = (".hdf5", ".hdf", ".h5")
@@ -46,17 +45,19 @@ def main(args: Sequence[str] | None = None) -> int:
         the parser refuses ends the process with 2.
     """
     args = list(sys.argv[1:] if args is None else args)
+    program = "fuel-convert"
     try:
         options = vars(_parser().parse_args(args))
         name, convert = options.pop("_name"), options.pop("func")
-        command = shlex.join(["fuel-convert", *args])
+        command = shlex.join([program, *args])
+        program = f"{program} {name}"
         for path in _convert(convert, command, options):
             print(f"{path}: {os.path.getsize(path):,} bytes")
     except MissingInputFiles as error:
-        print(f"fuel-convert {name}: {error}. {_way_out(name, options)}", file=sys.stderr)
+        print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
     except (OSError, ValueError) as error:
-        print(f"fuel-convert: {error}{_room(error)}", file=sys.stderr)
+        print(f"{program}: {error}{_room(error)}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -122,8 +123,8 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
         suffix = "" if filename.endswith(SUFFIXES) else ".hdf5"
         options["output_filename"] = filename + suffix
     os.makedirs(output_directory, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fuel-convert-", dir=output_directory) as staging:
-        written = convert(output_directory=staging, **options)
+    with working_folder(output_directory, ".fuel-convert-") as staging:
+        written = convert(output_directory=str(staging), **options)
         for path in written:
             # By way of a Python file: see `new_hdf5_file`.
             with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import glob
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     """
     target = Path(path)
     encoding = None if "b" in mode else "utf-8"
-    _remove_leftovers(target)
+    _remove_leftovers(target.parent, f".{glob.escape(target.name)}.*{_PART}")
     descriptor, temporary = tempfile.mkstemp(_PART, f".{target.name}.", target.parent)
     # As long as this is open, the temporary file is somebody's.
     owned = os.dup(descriptor)
@@ -58,21 +59,55 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
         os.close(owned)
 
 
-def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files for a target whose writers are gone."""
-    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*{_PART}"):
-        # Another process may be here too, or have made the file and not locked it yet.
+@contextlib.contextmanager
+def working_folder(parent: str | os.PathLike[str], prefix: str) -> Iterator[Path]:
+    """Give a new folder that is removed when the block ends.
+
+    Those that processes left when they were killed are removed when the next one is made.
+
+    Parameters
+    ----------
+    parent : path
+        Where to make it.
+    prefix : str
+        How its name begins; all folders in `parent` whose names begin so must be working folders.
+
+    Yields
+    ------
+    Path
+        The folder, of mode 0700.
+    """
+    _remove_leftovers(Path(parent), f"{glob.escape(prefix)}*")
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as folder:
+        owned = os.open(folder, os.O_RDONLY)
+        fcntl.flock(owned, fcntl.LOCK_EX)
+        try:
+            yield Path(folder)
+        finally:
+            os.close(owned)
+
+
+def _remove_leftovers(folder: Path, pattern: str) -> None:
+    """Remove temporary files and folders whose owners are gone."""
+    for leftover in folder.glob(pattern):
+        # Another process may be here too, or have made it and not locked it yet.
         with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > _YOUNG_S and not _has_owner(leftover):
+            if time.time() - leftover.lstat().st_mtime <= _YOUNG_S or _has_owner(leftover):
+                continue
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
                 leftover.unlink()
 
 
 def _has_owner(path: Path) -> bool:
-    with open(path, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
     return False
 
 

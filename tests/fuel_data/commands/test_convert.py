@@ -107,7 +107,7 @@ def test_a_conversion_that_fails_leaves_the_old_file_and_nothing_else(toy, capsy
 
     assert main(["toy", "-o", str(toy), "--number", "-1"]) == 1
 
-    assert capsys.readouterr().err == "fuel-convert: toy: the number must not be negative\n"
+    assert capsys.readouterr().err == "fuel-convert toy: toy: the number must not be negative\n"
     assert (toy / "toy.hdf5").read_text() == "old"
     assert os.listdir(toy) == ["toy.hdf5"]
 
@@ -152,8 +152,19 @@ def test_a_full_disk_is_a_readable_error_and_the_old_file_stays(tmp_path):
 
     assert done.returncode == 1
     assert done.stderr == (
-        "fuel-convert: [Errno 27] File too large. Nothing was written. Make room there, or choose "
-        "another folder by -o.\n"
+        "fuel-convert digits: [Errno 27] File too large. Nothing was written. Make room there, or "
+        "choose another folder by -o.\n"
     )
     assert (tmp_path / "digits.hdf5").read_text() == "old"
     assert os.listdir(tmp_path) == ["digits.hdf5"]
+
+
+def test_what_a_killed_conversion_left_is_removed_by_the_next_one(toy):
+    left = toy / ".fuel-convert-killed"
+    left.mkdir()
+    (left / "toy.hdf5").write_text("half")
+    os.utime(left, (0, 0))
+
+    main(["toy", "-o", str(toy)])
+
+    assert os.listdir(toy) == ["toy.hdf5"]

@@ -132,5 +132,5 @@ def test_what_does_not_fit_is_an_error_with_its_status(folder, capsys, arguments
     assert main(["arrays", *arguments, "-o", "out"]) == status
 
     error = capsys.readouterr().err
-    assert re.match(f"fuel-convert.*: .*{message}", error) if status else not error
+    assert re.match(f"fuel-convert arrays: .*{message}", error) if status else not error
     assert [path.name for path in (folder / "out").iterdir()] == ([] if status else ["arrays.hdf5"])

@@ -1,11 +1,12 @@
 import os
+import stat
 import subprocess
 import sys
 import time
 
 import pytest
 
-from fuel_data.utils.files import atomic_write, move_into_place
+from fuel_data.utils.files import atomic_write, move_into_place, working_folder
 
 
 def test_the_file_is_there_when_the_block_has_ended(tmp_path):
@@ -126,3 +127,49 @@ def test_a_full_disk_is_an_error_and_leaves_the_old_file(tmp_path):
     assert "File too large" in done.stderr
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_the_bytes_are_on_the_disk_before_the_name_and_the_name_before_the_end(
+    tmp_path, monkeypatch
+):
+    events = []
+    sync, replace = os.fsync, os.replace
+
+    def syncing(descriptor):
+        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def replacing(source, target):
+        events.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", replacing)
+    with atomic_write(tmp_path / "file") as file:
+        file.write(b"whole")
+
+    assert events == ["file", "rename", "folder"]
+
+
+KILLED_IN_FOLDER = """
+import os, signal, sys
+from fuel_data.utils.files import working_folder
+
+with working_folder(sys.argv[1], ".work-") as folder:
+    (folder / "large").write_text("bytes")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_working_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED_IN_FOLDER, tmp_path], check=False)
+    (leftover,) = tmp_path.iterdir()
+    make_older(leftover, 100)
+
+    with working_folder(tmp_path, ".work-") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        make_older(folder, 100)
+        with working_folder(tmp_path, ".work-"):
+            assert folder.is_dir()
+
+    assert list(tmp_path.iterdir()) == []

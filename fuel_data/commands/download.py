@@ -33,14 +33,18 @@ def main(args: Sequence[str] | None = None) -> int:
     int
         0 if all files are there, 1 if not. A wrong argument ends the process with 2.
     """
+    program = "fuel-download"
     try:
         options = vars(_parser().parse_args(args))
+        program += f" {options.pop('_name')}"
         clear, download = options["clear"], options.pop("func")
-        del options["_name"]
-        for path in download(**options) or ():
+        paths = download(**options) or ()
+        for path in paths:
             print(f"{path}: removed" if clear else f"{path}: {os.path.getsize(path):,} bytes")
+        if clear and not paths:
+            print("Nothing to remove.")
     except (OSError, ValueError, NeedURLPrefix) as error:
-        print(f"fuel-download: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -4,6 +4,8 @@ A file is written beside its target under the name ``NAME.part``. It takes its f
 digest is right, and not before. What is left of a download that was stopped is gone on with.
 """
 
+import contextlib
+import email.message
 import os
 import time
 import urllib.parse
@@ -44,7 +46,8 @@ def default_downloader(
     urls : sequence of str, sequence of str, or None
         For each file its address, or several to try in turn, or None if it has no public one.
     filenames : sequence of str or None
-        For each file its name; None for the last part of its address.
+        For each file its name; None for what the server calls it (Content-Disposition), or else
+        the last part of its address.
     url_prefix : str, optional
         What to put before the name where the address is None.
     clear : bool, optional
@@ -55,7 +58,7 @@ def default_downloader(
     Returns
     -------
     list of str
-        Paths of the files.
+        Paths of the files; with `clear`, of those that were removed.
 
     Raises
     ------
@@ -68,12 +71,12 @@ def default_downloader(
     paths = []
     for addresses, filename, sha256 in zip(urls, filenames, digests, strict=True):
         mirrors = _mirrors(addresses, filename, url_prefix)
-        path = os.path.join(directory, filename or filename_from_url(mirrors[0]))
-        if clear:
-            remove_download(path)
-        else:
+        path = os.path.join(directory, filename or _filename_of_server(mirrors))
+        if not clear:
             ensure_directory_exists(directory)
             download_file(mirrors, path, sha256)
+        elif not remove_download(path):
+            continue
         paths.append(path)
     return paths
 
@@ -89,6 +92,24 @@ def _mirrors(
             )
         return [url_prefix.rstrip("/") + "/" + filename]
     return [addresses] if isinstance(addresses, str) else list(addresses)
+
+
+def _filename_of_server(mirrors: Sequence[str]) -> str:
+    """Ask the servers in turn what the file is called; the first address tells if none does."""
+    import requests
+
+    for url in mirrors:
+        with (
+            contextlib.suppress(*_network_errors()),
+            requests.get(url, stream=True, timeout=TIMEOUT_S) as response,
+        ):
+            if response.ok:
+                message = email.message.Message()
+                message["Content-Disposition"] = response.headers.get("Content-Disposition", "")
+                # A server names the file, not the place for it.
+                name = os.path.basename((message.get_filename() or "").replace("\\", "/"))
+                return filename_from_url(url) if name in ("", ".", "..") else name
+    return filename_from_url(mirrors[0])
 
 
 def filename_from_url(url: str) -> str:
@@ -126,17 +147,23 @@ def ensure_directory_exists(directory: str | os.PathLike[str]) -> None:
     os.makedirs(directory, exist_ok=True)
 
 
-def remove_download(path: str | os.PathLike[str]) -> None:
+def remove_download(path: str | os.PathLike[str]) -> bool:
     """Remove a file that was fetched, and what is left of a download.
 
     Parameters
     ----------
     path : path
         The file. It need not be there.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to remove.
     """
-    for name in (os.fspath(path), f"{os.fspath(path)}.part"):
-        if os.path.exists(name):
-            os.remove(name)
+    there = [name for name in (os.fspath(path), f"{os.fspath(path)}.part") if os.path.exists(name)]
+    for name in there:
+        os.remove(name)
+    return bool(there)
 
 
 def download_file(

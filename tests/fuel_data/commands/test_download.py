@@ -65,6 +65,7 @@ def test_what_cannot_be_fetched_is_an_error_with_the_address(port, tmp_path, cap
     assert main(["toy", "-d", str(tmp_path / "data"), "--port", port]) == 1
 
     error = capsys.readouterr().err
+    assert error.startswith("fuel-download toy: ")
     assert f"http://127.0.0.1:{port}/toy: the server answered 404" in error
     assert list((tmp_path / "data").iterdir()) == []
 
@@ -94,3 +95,9 @@ def test_every_file_of_a_data_set_has_several_addresses_and_a_digest(name, fill_
     ):
         assert len(urls) >= 3 and all(url.endswith("/" + filename) for url in urls)
         assert len(digest) == 64
+
+
+def test_a_file_that_was_never_there_is_not_said_to_be_removed(port, tmp_path, capsys):
+    assert main(["toy", "-d", str(tmp_path / "data"), "--port", port, "--clear"]) == 0
+
+    assert capsys.readouterr().out == "Nothing to remove.\n"

@@ -40,6 +40,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             first = 0 if behaviour == "wrong range" else start
             self.send_header("Content-Range", f"bytes {first}-{len(CONTENT) - 1}/{len(CONTENT)}")
         self.send_header("Content-Length", str(len(body)))
+        if self.server.disposition:
+            self.send_header("Content-Disposition", self.server.disposition)
         self.end_headers()
         if behaviour == "cut":
             body = body[: len(body) // 2]
@@ -54,7 +56,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.script, server.asked = [], []
+        server.script, server.asked, server.disposition = [], [], None
         server.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -239,10 +241,12 @@ def test_files_of_a_data_set_are_fetched_and_removed(server, tmp_path):
     paths = default_downloader(folder, *arguments, url_prefix=f"{server.url}/prefix")
 
     assert paths == [str(folder / name) for name in ("a", "b", "c d")]
-    assert [asked[0] for asked in server.asked] == ["/a", "/prefix/b", "/x/c%20d"]
+    # The names of two are asked for before the files are.
+    assert [path for path, _ in server.asked] == ["/a", "/a", "/prefix/b", *["/x/c%20d"] * 2]
     assert all((folder / name).read_bytes() == CONTENT for name in ("a", "b", "c d"))
     (folder / "a.part").touch()
-    default_downloader(folder, *arguments, url_prefix=f"{server.url}/prefix", clear=True)
+    again = default_downloader(folder, *arguments, url_prefix=f"{server.url}/prefix", clear=True)
+    assert again == paths
     assert list(folder.iterdir()) == []
 
 
@@ -254,3 +258,46 @@ def test_a_file_without_public_address_needs_a_prefix(tmp_path):
 def test_an_address_without_a_name_is_refused():
     with pytest.raises(ValueError, match="does not end in the name of a file"):
         filename_from_url("http://127.0.0.1/folder/?x=1")
+
+
+def test_a_server_that_ignores_the_range_gives_the_file_at_the_first_attempt(
+    server, fetch, tmp_path
+):
+    (tmp_path / "file.part").write_bytes(CONTENT[:100])
+    server.script = ["ignore range"]
+
+    fetch(rounds=1)
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        (None, "download"),
+        ("attachment", "download"),
+        ('attachment; filename="data set.zip"', "data set.zip"),
+        ("attachment; filename*=UTF-8''d%C3%A4ta.zip", "däta.zip"),
+        ('attachment; filename="../../etc/data.zip"', "data.zip"),
+        ('attachment; filename=".."', "download"),
+    ],
+)
+def test_a_file_without_a_name_is_called_what_its_server_calls_it(
+    server, tmp_path, disposition, name
+):
+    server.disposition = disposition
+
+    paths = default_downloader(tmp_path / "data", [f"{server.url}/download?id=3"], [None])
+
+    assert paths == [str(tmp_path / "data" / name)]
+    assert (tmp_path / "data" / name).read_bytes() == CONTENT
+
+
+def test_a_file_without_a_name_is_asked_for_at_the_next_address(server, tmp_path):
+    server.disposition = "attachment; filename=data.zip"
+    server.script = [404]
+    urls = [[f"{server.url}/first", f"{server.url}/second"]]
+
+    (path,) = default_downloader(tmp_path / "data", urls, [None])
+
+    assert path == str(tmp_path / "data" / "data.zip")

@@ -14,6 +14,7 @@ from bricks.targets import (
     classes,
     cross_entropy,
     cross_entropy_of_probabilities,
+    is_class,
     score_of_class,
 )
 
@@ -187,7 +188,8 @@ class MisclassificationRate(Cost):
     ----------
     top_k : int
         An example counts as right if less than this many other classes score at least as high as
-        its own. With 1, of classes with equal scores the first is the prediction.
+        its own. With 1, of classes with equal scores the first is the prediction. It must be less
+        than the number of classes: otherwise nothing is a mistake.
     **kwargs
         For `Brick`.
     """
@@ -214,9 +216,21 @@ class MisclassificationRate(Cost):
         Returns
         -------
         Variable
-            A scalar from 0 to 1.
+            A scalar from 0 to 1. A class that is not one of them is a mistake, and so is an
+            example of which a score is NaN.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit, or `top_k` is not less than a number of classes that is known.
         """
         check_ndim(application.path, 2, y_hat=y_hat)
+        num_classes = y_hat.type.shape[-1]
+        if num_classes is not None and self.top_k >= num_classes:
+            raise ValueError(
+                f"{application.path}: `top_k` must be less than the number of classes, "
+                f"{num_classes}, or nothing would be a mistake; got {self.top_k}."
+            )
         numbers = classes(application.path, y, y_hat)
         if self.top_k == 1:
             mistakes = tensor.neq(numbers, tensor.argmax(y_hat, axis=-1))
@@ -224,6 +238,8 @@ class MisclassificationRate(Cost):
             own = tensor.shape_padright(score_of_class(y_hat, numbers))
             # The class itself is among those that score as high as it does.
             mistakes = tensor.gt(tensor.ge(y_hat, own).sum(axis=-1), self.top_k)
+        mistakes = tensor.or_(mistakes, tensor.isnan(y_hat).any(axis=-1))
+        mistakes = tensor.or_(mistakes, tensor.invert(is_class(numbers, y_hat)))
         return mistakes.mean(dtype=config.floatX)
 
 

@@ -67,7 +67,7 @@ def log_softmax_of(probabilities: Variable) -> Variable | None:
 
 def unless_replaced(
     exact: Variable, otherwise: Variable, probabilities: Variable, source: Variable
-) -> Variable:
+) -> Any:
     """One of two ways to compute the same from probabilities, chosen when the graph is compiled.
 
     Parameters

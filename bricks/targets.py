@@ -122,6 +122,24 @@ def score_of_class(scores: Variable, numbers: Variable) -> Variable:
     return tensor.max(tensor.switch(_is_number(numbers, scores), scores, -float("inf")), axis=-1)
 
 
+def is_class(numbers: Variable, scores: Variable) -> Variable:
+    """Where the class of an example is one of those that there are.
+
+    Parameters
+    ----------
+    numbers : Variable of shape (..., batch)
+        The classes.
+    scores : Variable of shape (..., batch, class)
+        Any.
+
+    Returns
+    -------
+    Variable of shape (..., batch)
+        Truth values.
+    """
+    return tensor.and_(tensor.ge(numbers, 0), tensor.lt(numbers, scores.shape[-1]))
+
+
 def check_targets(application: str, y: Variable, scores: Variable) -> None:
     """Refuse targets that do not fit the scores of classes.
 
@@ -180,16 +198,12 @@ def _is_number(numbers: Variable, scores: Variable) -> Variable:
     return tensor.eq(tensor.arange(scores.shape[-1]), tensor.shape_padright(numbers))
 
 
-def _is_class(numbers: Variable, scores: Variable) -> Variable:
-    return tensor.and_(tensor.ge(numbers, 0), tensor.lt(numbers, scores.shape[-1]))
-
-
 def _nan_without_class(costs: Variable, y: Variable, scores: Variable) -> Variable:
     """Costs, with NaN where targets that are numbers of classes have no class."""
     if not _are_numbers(y, scores):
         return costs
     # Added, so that it stays out of the gradient.
-    return costs + tensor.switch(_is_class(_numbers(y, scores), scores), 0, float("nan"))
+    return costs + tensor.switch(is_class(_numbers(y, scores), scores), 0, float("nan"))
 
 
 def _weights(y: Variable, scores: Variable) -> Any:

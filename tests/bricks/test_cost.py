@@ -321,6 +321,36 @@ def test_mistakes_are_counted_and_ties_beyond_the_first_place_count_as_mistakes(
     numpy.testing.assert_allclose(compute(rate, {y: classes, y_hat: SCORES}, backend), expected)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("top_k", [1, 2])
+def test_scores_that_are_not_numbers_are_mistakes_for_every_class(backend, top_k):
+    y, y_hat = tensor.lvector("y"), tensor.matrix("y_hat")
+    rate = MisclassificationRate(top_k).apply(y, y_hat)
+    nan = numpy.nan
+    scores = [[nan, nan, nan], [nan, nan, nan], [0, nan, 1], [2, 1, nan], [1, 0, 0]]
+
+    value = compute(rate, {y: [0, 2, 2, 0, 0], y_hat: scores}, backend)
+
+    numpy.testing.assert_allclose(value, 0.8)
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 7])
+def test_classes_out_of_range_are_mistakes_however_many_guesses_there_are(top_k):
+    y, y_hat = tensor.lvector("y"), tensor.matrix("y_hat")
+    rate = MisclassificationRate(top_k).apply(y, y_hat)
+
+    assert compute(rate, {y: [-1, 3, 7], y_hat: [[1, 2, 3]] * 3}) == 1
+
+
+@pytest.mark.parametrize("top_k", [3, 4])
+def test_as_many_guesses_as_there_are_classes_are_refused(top_k):
+    y_hat = tensor.TensorType("float32", (None, 3))("y_hat")
+
+    message = rf"misclassificationrate\.apply: `top_k` .* number of classes, 3, .* got {top_k}"
+    with pytest.raises(ValueError, match=message):
+        MisclassificationRate(top_k).apply(tensor.lvector("y"), y_hat)
+
+
 @pytest.mark.parametrize(
     "targets", [numpy.array([[0], [0], [1]], "uint8"), numpy.eye(4, dtype=int)[[0, 0, 1]]]
 )

@@ -14,9 +14,11 @@ The life of a run, with the callbacks of the extensions::
     after_training                      training has ended, by itself or by a signal
     on_error(exception)                 instead, if something was raised; it is raised again
 
-Extensions are called in the order of the list, with one exception: one that saves the loop
-(`runs_last`) is called after all others that may change its state, so that what it saves is the
-state after all of them (see `MainLoop.ordered_extensions`).
+Extensions are called in the order of the list, with two exceptions. One that reads records of the
+log (`records_read`: `TrackTheBest`, `EarlyStopping`) is called after those that say they write them
+(`records_written`). One that saves the loop (`runs_last`) is called after all others that may
+change its state, so that what it saves is the state after all of them. See `bricks.ordering`, which
+also says in words when a record is looked for that none writes.
 
 Signals, when the loop runs in the main thread. Handlers only set flags, which the loop looks at
 between two batches; the handlers that were there before are always put back.
@@ -46,13 +48,14 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
 from bricks.config import config
 from bricks.interrupts import Signals
 from bricks.log import TrainingLogBase, make_log
+from bricks.ordering import check_records, flat, in_order, warn_of_missing_records
 from bricks.utils import change_recursion_limit
 from fuel_data.utils.names import nearest_name
 
@@ -208,7 +211,7 @@ class MainLoop:
         ValueError
             If none or several have it.
         """
-        extensions = list(_flat(self.extensions))
+        extensions = list(flat(self.extensions))
         found = [extension for extension in extensions if extension.name == name]
         if len(found) == 1:
             return found[0]
@@ -223,18 +226,11 @@ class MainLoop:
         Returns
         -------
         list of TrainingExtension
-            The list as it is, but those with `runs_last` come after the last one that is neither
-            such a one nor one that `only_reports`.
+            The list as it is, but those that read records come after those that write them, and
+            those with `runs_last` after the last one that is neither such a one nor one that
+            `only_reports`.
         """
-        changing = [
-            position
-            for position, extension in enumerate(self.extensions)
-            if not _claims(extension, "runs_last") and not _claims(extension, "only_reports")
-        ]
-        last = max(changing, default=-1)
-        late = [e for e in self.extensions[: last + 1] if _claims(e, "runs_last")]
-        early = [e for e in self.extensions[: last + 1] if not _claims(e, "runs_last")]
-        return early + late + self.extensions[last + 1 :]
+        return in_order(self.extensions)
 
     def extensions_changed(self) -> None:
         """Look again at which extensions want which callbacks.
@@ -367,7 +363,7 @@ class MainLoop:
         return max(there, key=os.path.getmtime, default=None)
 
     def _checkpoint_paths(self) -> list[str]:
-        paths = (getattr(e, "checkpoint_path", None) for e in _flat(self.extensions))
+        paths = (getattr(e, "checkpoint_path", None) for e in flat(self.extensions))
         return [os.fspath(path) for path in paths if path is not None]
 
     def _restore_if_there(
@@ -397,6 +393,8 @@ class MainLoop:
         new = [e for e in self.ordered_extensions() if not any(e is p for p in self._prepared)]
         for extension in new:
             extension.main_loop = self
+        if new:
+            check_records(self.extensions)
         start = perf_counter()
         if not self._initialized and hasattr(self.model, "check_sanity"):
             self.model.check_sanity(self.algorithm)
@@ -538,6 +536,8 @@ class MainLoop:
         status["epochs_done"] += 1
         status["_epoch_ends"].append(status["iterations_done"])
         self._call("after_epoch")
+        if status["epochs_done"] == 2:
+            warn_of_missing_records(self.extensions, self.log)
         self.log.flush()
 
     def _must_stop(self, epoch_ended: bool) -> bool:
@@ -575,6 +575,8 @@ class MainLoop:
         self.status["batch_interrupt_received"] = False
 
     def _finish(self) -> None:
+        if self.status["epochs_done"] < 2:
+            warn_of_missing_records(self.extensions, self.log)
         self.log.current_row["training_finished"] = True
         self._call("after_training")
         self.log.flush()
@@ -604,16 +606,6 @@ class MainLoop:
                 f"and buffers; their values are lost, and no checkpoint is written. {way_out} "
                 "`main_loop.restore(path)` puts its values back, also in this process."
             )
-
-
-def _flat(extensions: Iterable[Any]) -> Iterator[Any]:
-    for extension in extensions:
-        yield extension
-        yield from _flat(getattr(extension, "sub_extensions", ()))
-
-
-def _claims(extension: Any, flag: str) -> bool:
-    return bool(getattr(extension, flag, False))
 
 
 def _handler(extension: Any, callback: str) -> Callable | None:

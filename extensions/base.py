@@ -6,13 +6,24 @@ asked for, so that an extension costs nothing at the other batches.
 
 What an extension has to remember over a stop is given as plain data by `get_state` and put back by
 `set_state`; what it writes to the log is remembered anyway.
+
+An extension that looks for records of the log says so in `records_read`, and one that writes some
+in `records_written`, as a class attribute or a property: then the order of the list does not
+matter, and a misspelt name is told (see `bricks.ordering`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from extensions.predicates import EverySeconds, Predicate, always_true, has_done_epochs
+from bricks.ordering import in_order
+from extensions.predicates import (
+    EverySeconds,
+    OnLogRecord,
+    Predicate,
+    always_true,
+    has_done_epochs,
+)
 from fuel_data.utils.names import nearest_name
 
 CALLBACKS = (
@@ -61,10 +72,16 @@ class TrainingExtension:
         Whether this saves the loop and is therefore called after those that change its state.
     only_reports : bool
         Whether this changes neither the loop nor the log nor any state of its own that counts.
+    records_read : tuple of str
+        Names of the records of the log that this looks for; it is called after those that write
+        them.
+    records_written : tuple of str
+        Names of the records that this writes.
     """
 
     runs_last = False
     only_reports = False
+    records_written: tuple[str, ...] = ()
 
     def __init__(self, name: str | None = None) -> None:
         self.name = type(self).__name__ if name is None else name
@@ -81,6 +98,16 @@ class TrainingExtension:
     @main_loop.setter
     def main_loop(self, value: Any) -> None:
         self._main_loop = value
+
+    @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records of the log that this looks for."""
+        return ()
+
+    @property
+    def writes_what_it_says(self) -> bool:
+        """Whether `records_written` has all names: true of the classes of this package alone."""
+        return type(self).__module__.partition(".")[0] == __name__.partition(".")[0]
 
     def __repr__(self) -> str:
         name = "" if self.name == type(self).__name__ else f" {self.name!r}"
@@ -260,6 +287,12 @@ class SimpleExtension(TrainingExtension):
     def conditions(self) -> list[tuple[str, Callable, tuple]]:
         """Callback, predicate of the log and further arguments of `do`, for each condition."""
         return list(self._conditions)
+
+    @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records that conditions look for; a subclass may add others."""
+        predicates = [predicate for _, predicate, _ in self._conditions]
+        return tuple(p.record_name for p in predicates if isinstance(p, OnLogRecord))
 
     def set_conditions(self, **triggers: Any) -> "SimpleExtension":
         """Set the triggers, in place of all conditions that there were.
@@ -479,6 +512,17 @@ class CompositeExtension(SimpleExtension):
         return any(extension.runs_last for extension in self.sub_extensions)
 
     @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records that the extensions look for, but those that they write."""
+        read = [super().records_read, *(e.records_read for e in self.sub_extensions)]
+        return tuple(name for names in read for name in names if name not in self.records_written)
+
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that the extensions write."""
+        return tuple(name for e in self.sub_extensions for name in e.records_written)
+
+    @property
     def main_loop(self) -> Any:
         """The loop that this extension is part of."""
         return TrainingExtension.main_loop.fget(self)  # type: ignore[attr-defined]
@@ -514,8 +558,7 @@ class CompositeExtension(SimpleExtension):
             None if neither this extension nor one of its own has a use for it.
         """
         own = super().handler(callback_name)
-        # Those that save come after those that change, as in the loop's own list.
-        ordered = sorted(self.sub_extensions, key=lambda extension: extension.runs_last)
+        ordered = in_order(self.sub_extensions)
         handlers = [extension.handler(callback_name) for extension in ordered]
         handlers.insert(0 if self.run_before_children else len(handlers), own)
         wanted = [handler for handler in handlers if handler is not None]

@@ -22,6 +22,8 @@ class FinishAfter(SimpleExtension):
         As for `SimpleExtension`.
     """
 
+    records_written = ("training_finish_requested",)
+
     def __init__(self, name: str | None = None, **triggers: Any) -> None:
         super().__init__(name, **triggers)
 

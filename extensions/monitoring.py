@@ -118,6 +118,11 @@ class DataStreamMonitoring(MonitoringExtension):
         self._evaluator = DatasetEvaluator(variables, updates, weighted=weighted)
         self._num_evaluations = 0
 
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes."""
+        return tuple(self.record_name(name) for name in self._evaluator.names)
+
     def do(self, which_callback: str, *args: Any) -> None:
         """Evaluate, and record the values.
 
@@ -219,6 +224,11 @@ class TrainingDataMonitoring(MonitoringExtension):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_reading": None}
+
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes."""
+        return tuple(self.record_name(name) for name in self._names)
 
     def before_training(self) -> None:
         """Let the training function compute the variables.
@@ -354,6 +364,8 @@ class NonFiniteCost(SimpleExtension):
         As for `SimpleExtension`: when to look. By default after each batch, so that the batch is
         at hand.
     """
+
+    records_written = ("non_finite",)
 
     def __init__(self, finish: bool = False, name: str | None = None, **triggers: Any) -> None:
         super().__init__(name, **triggers or {"after_batch": True})

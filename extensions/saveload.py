@@ -90,6 +90,7 @@ class Checkpoint(SimpleExtension):
     """
 
     runs_last = True
+    records_written = (SAVED_TO,)
 
     def __init__(
         self,
@@ -126,6 +127,12 @@ class Checkpoint(SimpleExtension):
         self._last: list[str] = []
         self._best: list[tuple[str, Any]] = []
         super().__init__(name, **{"after_training": True} | triggers)
+
+    @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records that this looks for: those of conditions, and `best_record`."""
+        compared = () if self.best_record is None else (self.best_record,)
+        return (*super().records_read, *compared)
 
     @property
     def checkpoint_path(self) -> Path:
@@ -341,6 +348,8 @@ class Load(SimpleExtension):
     **triggers
         As for `SimpleExtension`. By default before training.
     """
+
+    records_written = (LOADED_FROM,)
 
     def __init__(
         self,

@@ -79,6 +79,16 @@ class FinishIfNoImprovementAfter(SimpleExtension):
         super().set_conditions(**{"on_resumption": True} | triggers)
         return self
 
+    @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records that this looks for: the notification."""
+        return (*super().records_read, self.notification_name)
+
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes: what is left of the patience."""
+        return (self.patience_log_record,)
+
     def update_best(self) -> None:
         """Find the latest notification; may be overridden for other criteria."""
         log = self.main_loop.log

@@ -37,6 +37,13 @@ class Timing(SimpleExtension):
         defaults = dict.fromkeys(("before_first_epoch", "after_epoch", "after_training"), True)
         super().__init__(name, **defaults | triggers)
 
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes."""
+        times = ("total", "this_epoch", "this_batch")
+        names = [f"time_{action}_{time}" for action in _ACTIONS for time in times]
+        return tuple(self.prefix + name for name in ("time_initialization", *names))
+
     def do(self, which_callback: str, *args: Any) -> None:
         """Record the times.
 
@@ -124,6 +131,11 @@ class Timestamp(SimpleExtension):
         at_stages = ("before_training", "after_epoch", "after_training")
         at_breaks = ("on_resumption", "on_interrupt", "on_error")
         super().__init__(name, **dict.fromkeys(at_stages + at_breaks, True) | triggers)
+
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes."""
+        return (self.log_record,)
 
     def do(self, which_callback: str, *args: Any) -> None:
         """Record the present time.

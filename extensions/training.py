@@ -1,6 +1,7 @@
 """Change hyperparameters while training, and keep track of the best value of a record."""
 
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy
 from extensions.base import SimpleExtension
 
 __all__ = ["SharedVariableModifier", "TrackTheBest"]
+
+logger = logging.getLogger(__name__)
 
 BEST_SUFFIX = "_best_so_far"
 
@@ -106,6 +109,9 @@ class TrackTheBest(SimpleExtension):
         As for `SimpleExtension`. By default after each epoch.
     """
 
+    _looked_in_vain_at: int | None = None
+    _has_warned = False
+
     def __init__(
         self,
         record_name: str,
@@ -120,6 +126,16 @@ class TrackTheBest(SimpleExtension):
         self.choose_best = choose_best
         super().__init__(name, **{"after_epoch": True} | triggers)
 
+    @property
+    def records_read(self) -> tuple[str, ...]:
+        """Names of the records that this looks for: the one whose best value is tracked."""
+        return (*super().records_read, self.record_name)
+
+    @property
+    def records_written(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the records that this writes: the notification."""
+        return (self.notification_name,)
+
     def do(self, which_callback: str, *args: Any) -> None:
         """Compare the present value with the best.
 
@@ -131,10 +147,32 @@ class TrackTheBest(SimpleExtension):
             Its arguments.
         """
         log = self.main_loop.log
-        value = log.peek(log.status["iterations_done"]).get(self.record_name)
-        if value is None or value != value:
+        present = log.status["iterations_done"]
+        value = log.peek(present).get(self.record_name)
+        if value is None:
+            self._warn_if_it_came_too_late(log)
+            self._looked_in_vain_at = present
+            return
+        self._looked_in_vain_at = None
+        if value != value:
             return
         best = log.status.get(self.best_name)
         if best is None or (value != best and self.choose_best(value, best) == value):
             log.status[self.best_name] = value
             log.current_row[self.notification_name] = True
+
+    def _warn_if_it_came_too_late(self, log: Any) -> None:
+        time = self._looked_in_vain_at
+        if self._has_warned or time in (None, log.status["iterations_done"]):
+            return
+        if self.record_name in log.peek(time):
+            self._has_warned = True
+            logger.warning(
+                "%s: the record %r was written to row %d after this extension had looked for it "
+                "there. Put it behind the extension that writes the record, or let that one say "
+                "`records_written = (%r,)`.",
+                self.name,
+                self.record_name,
+                time,
+                self.record_name,
+            )

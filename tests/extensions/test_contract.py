@@ -54,7 +54,7 @@ DESCRIPTORS = {
     EarlyStopping: lambda task, folder: EarlyStopping("cost", epochs=9),
     FinishAfter: lambda task, folder: FinishAfter(after_n_epochs=2),
     FinishIfNoImprovementAfter: lambda task, folder: FinishIfNoImprovementAfter(
-        "cost_best_so_far", iterations=99
+        "cost", iterations=99
     ),
     Load: lambda task, folder: Load(folder / "pretrained.zip"),
     NonFiniteCost: lambda task, folder: NonFiniteCost(),

@@ -6,7 +6,7 @@ import pytest
 
 from bricks.serialization import load
 from extensions import FinishAfter, Predicate, TrainingExtension
-from extensions.monitoring import TrainingDataMonitoring
+from extensions.monitoring import DataStreamMonitoring, TrainingDataMonitoring
 from extensions.saveload import Checkpoint
 from extensions.stopping import EarlyStopping, FinishIfNoImprovementAfter
 
@@ -208,3 +208,25 @@ def test_a_run_that_was_stopped_and_goes_on_logs_what_one_that_was_not_logs(
         again.run()
 
         assert rows_of(again) == rows_of(whole), path.name
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_early_stopping_works_wherever_the_monitoring_is_in_the_list(
+    make_regression, tmp_path, reverse
+):
+    task = make_regression()
+    checkpoint = Checkpoint(tmp_path / "last.zip", after_training=False)
+    best = tmp_path / "best.zip"
+    extensions = [
+        checkpoint,
+        EarlyStopping("test_cost", checkpoint, best, choose_best=lowest_by_far, epochs=1),
+        FinishAfter(after_n_epochs=9),
+        DataStreamMonitoring([task.cost], task.stream, prefix="test"),
+    ]
+    loop = task.loop(*extensions[:: -1 if reverse else 1])
+    loop.run()
+
+    assert loop.status["best_test_cost"] < 1
+    assert [time for time in loop.log if "test_cost_best_so_far" in loop.log[time]] == [4]
+    assert loop.log[4]["saved_to"] == (str(best),)
+    assert loop.status["epochs_done"] == 2

@@ -6,7 +6,8 @@ import numpy
 import pytest
 
 from bricks import xla
-from extensions import FinishAfter
+from extensions import FinishAfter, TrainingExtension
+from extensions.monitoring import DataStreamMonitoring
 from extensions.training import SharedVariableModifier, TrackTheBest
 
 
@@ -114,7 +115,8 @@ def test_what_is_better_can_be_chosen(make_loop):
 
 
 def test_a_row_without_the_record_is_no_improvement_and_is_not_made(make_loop):
-    loop = make_loop(TrackTheBest("cost", after_batch=True), FinishAfter(after_n_batches=2))
+    tracker = TrackTheBest("cost", after_batch=True)
+    loop = make_loop(tracker, Writes(every_n_epochs=9), FinishAfter(after_n_batches=2))
     loop.run()
 
     assert list(loop.log) == [2]
@@ -128,3 +130,78 @@ def test_the_best_is_kept_with_its_type(make_loop):
     loop.run()
 
     assert loop.status["best_cost"].dtype == numpy.float32
+
+
+class Writes(TrainingExtension):
+    """Logs a cost after each epoch, or after some of them."""
+
+    def __init__(self, every_n_epochs=1):
+        super().__init__()
+        self.every_n_epochs = every_n_epochs
+
+    def after_epoch(self):
+        if self.main_loop.status["epochs_done"] % self.every_n_epochs == 0:
+            self.main_loop.log.current_row["cost"] = 1.0
+
+
+class WritesAndSaysSo(Writes):
+    records_written = ("cost",)
+
+
+def warnings_of(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_record_that_comes_after_the_look_is_told_once(make_loop, caplog):
+    loop = make_loop(TrackTheBest("cost"), Writes(), FinishAfter(after_n_epochs=4))
+    loop.run()
+
+    assert warnings_of(caplog) == [
+        "TrackTheBest: the record 'cost' was written to row 3 after this extension had looked for "
+        "it there. Put it behind the extension that writes the record, or let that one say "
+        "`records_written = ('cost',)`."
+    ]
+
+
+def test_the_order_does_not_matter_if_the_writer_says_so(make_loop, caplog):
+    loop = make_loop(TrackTheBest("cost"), WritesAndSaysSo(), FinishAfter(after_n_epochs=4))
+    loop.run()
+
+    assert best_times(loop) == [3]
+    assert warnings_of(caplog) == []
+
+
+@pytest.mark.parametrize("num_epochs", [1, 2, 5])
+def test_a_record_that_never_came_is_told_once(make_loop, caplog, num_epochs):
+    tracker = TrackTheBest("csot")
+    loop = make_loop(Writes(), tracker, FinishAfter(after_n_epochs=num_epochs))
+    loop.run()
+
+    assert warnings_of(caplog) == [
+        "TrackTheBest: it looks for a record 'csot', of which there is none in the log so far, and "
+        "which no extension says that it writes. Did you mean 'cost'? If one of your own writes it "
+        "later, let it say so: `records_written = ('csot',)`."
+    ]
+
+
+def test_a_record_that_comes_rarely_and_is_announced_is_no_reason_to_warn(make_loop, caplog):
+    writer = WritesAndSaysSo(every_n_epochs=3)
+    loop = make_loop(writer, TrackTheBest("cost"), FinishAfter(after_n_epochs=4))
+    loop.run()
+
+    assert best_times(loop) == [9]
+    assert warnings_of(caplog) == []
+
+
+def test_a_record_that_surely_never_comes_is_refused_before_training(make_regression):
+    task = make_regression()
+    monitoring = DataStreamMonitoring([task.cost], task.stream, prefix="test")
+    loop = task.loop(monitoring, TrackTheBest("tset_cost"), FinishAfter(after_n_epochs=2))
+
+    with pytest.raises(
+        ValueError,
+        match=r"TrackTheBest: it looks for a record 'tset_cost', which no extension of this main "
+        r"loop writes\. Did you mean 'test_cost'\?",
+    ):
+        loop.run()
+    assert loop.status["iterations_done"] == 0

@@ -54,8 +54,14 @@ class IterationScheme(ABC):
         return {"class": type(self).__qualname__, "arguments": arguments}
 
     def __repr__(self) -> str:
-        shown = {k: v for k, v in vars(self).items() if not k.startswith("_") and k != "indices"}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+        shown = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        indices = shown.pop("indices", None)
+        arguments = [f"{name}={value!r}" for name, value in shown.items()]
+        if indices is not None:
+            count = len(indices)
+            whole = isinstance(indices, range) and indices == range(count)
+            arguments.insert(0, f"examples={count if whole else f'<{count} indices>'}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class PositionedScheme(IterationScheme):

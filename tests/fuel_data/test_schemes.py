@@ -234,6 +234,9 @@ def test_a_scheme_with_positions_goes_to_any_of_them_at_once():
     assert list(iterator) == [[2, 3]]
 
 
-def test_a_repr_shows_the_arguments_but_not_the_examples():
-    assert repr(SequentialScheme(5, 2)) == "SequentialScheme(batch_size=2, drop_last=False)"
-    assert "997" not in repr(ShuffledScheme([997, 3], 2))
+def test_a_repr_shows_the_arguments_and_how_many_examples_there_are():
+    assert repr(SequentialScheme(10, 2)) == (
+        "SequentialScheme(examples=10, batch_size=2, drop_last=False)"
+    )
+    assert repr(SequentialExampleScheme(3)) == "SequentialExampleScheme(examples=3)"
+    assert "examples=<2 indices>, batch_size=2" in repr(ShuffledScheme([4, 7], 2))

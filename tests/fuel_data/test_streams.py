@@ -215,7 +215,7 @@ def test_unpickling_opens_nothing_before_it_is_read():
 def test_reprs_print_the_pipeline(stream):
     assert repr(Rename(stream, {})) == (
         "Rename(DataStream(IndexableDataset(x, y, z, 5 examples), "
-        "SequentialScheme(batch_size=2, drop_last=False)))"
+        "SequentialScheme(examples=5, batch_size=2, drop_last=False)))"
     )
     assert repr(stream.get_epoch_iterator()).startswith("<epoch 0, 0 items given, of DataStream(")
 

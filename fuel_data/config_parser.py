@@ -18,7 +18,8 @@ key                environment            meaning and default
 =================  =====================  ==========================================================
 data_path          FUEL_DATA_PATH         folders in which data sets are looked for, separated as
                                           ``PATH`` is; a folder under the user's data directory
-local_data_path    FUEL_LOCAL_DATA_PATH   folder for local copies of remote files; none
+local_data_path    FUEL_LOCAL_DATA_PATH   of Fuel's settings, so that its files can be read; without
+                                          effect
 default_seed       FUEL_DEFAULT_SEED      seed of what is random and was given none; 1
 floatX             FUEL_FLOATX            dtype of floating point data; float32
 extra_converters   FUEL_EXTRA_CONVERTERS  modules with further converters, separated by spaces; none

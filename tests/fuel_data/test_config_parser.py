@@ -137,3 +137,12 @@ def test_importing_the_package_is_cheap():
     code = "import sys, fuel_data; print([m for m in ('yaml', 'h5py', 'zmq') if m in sys.modules])"
     output = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert output.strip() == "[]"
+
+
+def test_a_file_that_was_written_for_fuel_is_read(monkeypatch, tmp_path):
+    (tmp_path / "fuelrc").write_text("local_data_path: /tmp\nfloatX: float64\ndata_path: /data\n")
+    monkeypatch.setenv("FUEL_CONFIG", str(tmp_path / "fuelrc"))
+    for name in ("FUEL_FLOATX", "FUEL_DATA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert (config.floatX, config.data_path) == ("float64", ["/data"])

@@ -14,6 +14,14 @@ class ConfigurationError(AttributeError):
     """
 
 
+class KindMismatchError(ValueError, NotImplementedError):
+    """A transformer is put over examples and takes batches, or the other way round.
+
+    It is known when the transformer is made. Fuel raised NotImplementedError at the first item,
+    which is why it is one.
+    """
+
+
 class MissingInputFiles(Exception):
     """Files that a converter needs are not there.
 

@@ -66,7 +66,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.axes import AxisLabels
-from fuel_data.exceptions import AxisLabelsMismatchError
+from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
 from fuel_data.schemes import IterationScheme
 from fuel_data.streams import AbstractDataStream
@@ -155,7 +155,7 @@ class Transformer(AbstractDataStream):
         names = {True: "examples", False: "batches"}
         method = "transform_example" if self.produces_examples else "transform_batch"
         if getattr(type(self), method) is getattr(Transformer, method):
-            raise ValueError(
+            raise KindMismatchError(
                 f"{type(self).__name__}: the stream below gives {names[self.produces_examples]}, "
                 f"but `{method}` is not defined. Define it, or put "
                 f"{'Batch' if self.produces_examples else 'Unpack'} between them."
@@ -165,7 +165,7 @@ class Transformer(AbstractDataStream):
         """Refuse to give batches over examples, or examples over batches."""
         names = {True: "examples", False: "batches"}
         if self.produces_examples != self.data_stream.produces_examples:
-            raise ValueError(
+            raise KindMismatchError(
                 f"{type(self).__name__}: the stream below gives "
                 f"{names[not self.produces_examples]}, but this should give "
                 f"{names[self.produces_examples]}. Put Batch or Unpack between them, or override "
@@ -423,7 +423,7 @@ class SourcewiseTransformer(Transformer):
             return
         method = f"transform_source_{kind}"
         if getattr(type(self), method) is getattr(SourcewiseTransformer, method):
-            raise ValueError(
+            raise KindMismatchError(
                 f"{type(self).__name__}: the stream below gives single items of the kind {kind}, "
                 f"but `{method}` is not defined. Define it, or put Batch or Unpack between them."
             )

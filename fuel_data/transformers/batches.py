@@ -9,6 +9,7 @@ import numpy
 
 from fuel_data.axes import with_batch, without_batch
 from fuel_data.config_parser import config
+from fuel_data.exceptions import KindMismatchError
 from fuel_data.iterator import Stage
 from fuel_data.schemes import BatchScheme, ConstantScheme, IndexScheme, IterationScheme
 from fuel_data.streams import AbstractDataStream
@@ -352,7 +353,7 @@ class Padding(Transformer):
 def _check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
     if stream.produces_examples != examples:
         needed, found = ("examples", "batches") if examples else ("batches", "examples")
-        raise ValueError(
+        raise KindMismatchError(
             f"{who}: `data_stream` must give {needed}; got {stream!r}, which gives {found}. Put "
             f"{'Unpack' if examples else 'Batch'} between them."
         )

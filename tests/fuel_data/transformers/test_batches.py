@@ -8,7 +8,16 @@ from fuel_data.schemes import (
     SequentialScheme,
 )
 from fuel_data.streams import DataStream
-from fuel_data.transformers import Batch, Cache, Filter, Mapping, Padding, Unpack
+from fuel_data.transformers import (
+    Batch,
+    Cache,
+    Filter,
+    Mapping,
+    Padding,
+    SourcewiseTransformer,
+    Transformer,
+    Unpack,
+)
 
 LABELS = {"x": ("batch", "time"), "y": ("batch",), "z": None}
 
@@ -231,3 +240,21 @@ def test_lengths_that_are_not_known_stay_unknown():
     endless = DataStream(IterableDataset(lambda: iter(range(5))))
     assert Batch(endless, ConstantScheme(2)).num_batches is None
     assert [len(x) for (x,) in Batch(endless, ConstantScheme(2))] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("error", [ValueError, NotImplementedError])
+def test_examples_where_batches_are_needed_can_be_caught_as_in_fuel(error):
+    class OfBatches(Transformer):
+        def transform_batch(self, batch):
+            return batch
+
+    class OfBatchesBySource(SourcewiseTransformer):
+        def transform_source_batch(self, batch, source):
+            return batch
+
+    examples = IndexableDataset({"x": numpy.arange(4)}).get_example_stream()
+    for make in (Unpack, OfBatches, lambda s: OfBatchesBySource(s, produces_examples=True)):
+        with pytest.raises(error, match="Batch"):
+            make(examples)
+    with pytest.raises(error, match="should give batches"):
+        SourcewiseTransformer(examples, produces_examples=False)

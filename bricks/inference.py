@@ -4,19 +4,25 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from aesara.graph.basic import Variable
+from aesara.graph.basic import Variable, graph_inputs
+from aesara.scan.op import Scan
 
 from bricks.archive import Archive
 from bricks.graph import ComputationGraph
 from bricks.model import Model
 from bricks.pickling import unpickle_from
-from bricks.roles import OUTPUT, has_roles
+from bricks.roles import COLLECTED, OUTPUT, has_roles
 from bricks.serialization import MODEL
 from bricks.utils import find_bricks
 from fuel_data.utils.names import nearest_name
 
 
-def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    outputs: str | Iterable[str] | None = None,
+    *,
+    stochastic: bool = False,
+) -> Any:
     """Load a trained model from a checkpoint and compile it.
 
     This unpickles the model, which runs the code that the pickle names: only for files that one
@@ -30,6 +36,9 @@ def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = Non
         What to compute: names of variables (``'mlp_apply_output'``), paths of bricks
         (``'/mlp'``) or of their applications (``'/softmax.log_probabilities'``). The outputs of
         the model by default.
+    stochastic : bool
+        Whether to keep what makes the model random. By default what `apply_dropout` and
+        `apply_noise` put into it is taken out, so that equal inputs give equal outputs.
 
     Returns
     -------
@@ -43,7 +52,8 @@ def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = Non
     DamagedArchive, ForeignFile
         If the file cannot be used.
     ValueError
-        If the checkpoint holds no model, or an output is not in it.
+        If the checkpoint holds no model, or an output is not in it, or is random for another
+        reason than dropout and noise; these are not taken out of the steps of loops.
 
     Examples
     --------
@@ -72,16 +82,66 @@ def load(path: str | os.PathLike[str], outputs: str | Iterable[str] | None = Non
         if MODEL + ".pkl" not in archive.member_names():
             raise ValueError(_no_model(archive))
         model = unpickle_from(archive, MODEL + ".pkl")
+    if not stochastic:
+        model = _without_noise(model)
     if outputs is None:
         chosen = list(model.outputs)
     else:
         names = [outputs] if isinstance(outputs, str) else list(outputs)
         chosen = [variable for name in names for variable in _find(archive.path, model, name)]
+    if not stochastic:
+        _check_not_random(archive.path, chosen)
     single = len(chosen) == 1 and (outputs is None or isinstance(outputs, str))
     needed = set(ComputationGraph(chosen).inputs)
     inputs = [variable for variable in model.inputs if variable in needed]
     name = f"model of {archive.path}"
     return xla.function(inputs, chosen[0] if single else chosen, name=name)
+
+
+def _without_noise(model: Model) -> Model:
+    """The model with what dropout and noise have replaced."""
+    originals = {
+        variable: variable.tag.replacement_of
+        for variable in model.variables
+        # Parameters that are collected in one vector hold no values of their own any more.
+        if hasattr(variable.tag, "replacement_of") and not has_roles(variable, [COLLECTED])
+    }
+    return Model(model.replace(originals).outputs) if originals else model
+
+
+def _check_not_random(path: str, outputs: list[Variable]) -> None:
+    keys = {str(v.name) for v in _leaves(outputs) if getattr(v.tag, "is_random_key", False)}
+    if keys:
+        raise ValueError(
+            f"{path}: what was asked for is random: it depends on the random keys "
+            f"{', '.join(sorted(keys))}. Choose other `outputs`, load with `stochastic=True`, or "
+            "give the main loop the model without dropout or noise: they stay in steps of loops."
+        )
+
+
+def _leaves(outputs: list[Variable]) -> list[Variable]:
+    """What outputs are computed from, without what loops are given and do not use."""
+    found: dict[Variable, None] = {}
+    waiting = list(outputs)
+    while waiting:
+        variable = waiting.pop()
+        if variable in found:
+            continue
+        found[variable] = None
+        node: Any = variable.owner
+        if node is None:
+            continue
+        used = node.inputs
+        if isinstance(node.op, Scan):
+            inner = set(graph_inputs(node.op.inner_outputs))
+            places = node.op.get_oinp_iinp_iout_oout_mappings()["inner_inp_from_outer_inp"]
+            used = [
+                given
+                for place, given in enumerate(node.inputs)
+                if not places.get(place) or inner & {node.op.inner_inputs[i] for i in places[place]}
+            ]
+        waiting.extend(used)
+    return [variable for variable in found if variable.owner is None]
 
 
 def _no_model(archive: Archive) -> str:

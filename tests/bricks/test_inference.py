@@ -1,12 +1,16 @@
+import aesara
 import numpy
 import pytest
 from aesara import tensor
 
 import bricks
-from bricks import MLP, Softmax, Tanh
+from bricks import MLP, Linear, Softmax, Tanh, xla
 from bricks.archive import ForeignFile
+from bricks.filter import VariableFilter
+from bricks.graph import ComputationGraph, apply_dropout, apply_noise, collect_parameters
 from bricks.initialization import Constant, IsotropicGaussian
 from bricks.model import Model
+from bricks.roles import COLLECTOR, INPUT, OUTPUT, WEIGHT
 from bricks.serialization import dump
 
 X = numpy.random.RandomState(0).standard_normal((5, 4)).astype("float32")
@@ -93,3 +97,90 @@ def test_a_file_that_is_none_is_foreign(tmp_path):
 
     with pytest.raises(ForeignFile, match="is no checkpoint"):
         bricks.load(tmp_path / "a")
+
+
+def noisy_model(path):
+    """Save a model of which the input is dropped, and the parameters and the output have noise."""
+    x = tensor.matrix("features")
+    mlp = MLP([Tanh(), None], [4, 6, 3], weights_init=IsotropicGaussian(), biases_init=Constant(0))
+    mlp.initialize()
+    graph = ComputationGraph(mlp.apply(x))
+    dropped = VariableFilter(roles=[INPUT], bricks=[Linear])(graph.variables)
+    graph = apply_dropout(graph, dropped, 0.5)
+    activations = VariableFilter(roles=[OUTPUT], bricks=[Tanh])(graph.variables)
+    graph = apply_dropout(graph, activations, 0.5)
+    graph = apply_noise(graph, VariableFilter(roles=[WEIGHT])(graph.variables), 0.1)
+    dump(Loop(Model(graph.outputs)), path)
+
+
+@pytest.mark.parametrize("outputs", [None, "/mlp", "/mlp/linear_1", "mlp_apply_output"])
+def test_dropout_and_noise_of_training_are_taken_out(tmp_path, outputs):
+    noisy_model(tmp_path / "a.zip")
+
+    function = bricks.load(tmp_path / "a.zip", outputs)
+
+    numpy.testing.assert_allclose(function(X), scores(tmp_path / "a.zip"), rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_and_noise_stay_if_they_are_asked_for(tmp_path):
+    noisy_model(tmp_path / "a.zip")
+
+    function = bricks.load(tmp_path / "a.zip", stochastic=True)
+
+    assert not numpy.allclose(function(X), function(X))
+
+
+def test_dropout_within_a_loop_is_refused_with_the_way_out(tmp_path):
+    x = tensor.tensor3("features")
+    states, _ = aesara.scan(
+        lambda x, state: Tanh().apply(x + 0.3 * state), [x], tensor.zeros_like(x[0])
+    )
+    graph = ComputationGraph(states)
+    inner = VariableFilter(roles=[OUTPUT], bricks=[Tanh])(graph.scan_variables)
+    assert inner
+    dump(Loop(Model(apply_dropout(graph, inner, 0.5).outputs)), tmp_path / "a.zip")
+
+    with pytest.raises(ValueError, match=r"random keys dropout/tanh.*give the main loop the model"):
+        bricks.load(tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_loop_that_does_not_use_what_is_random_is_not_random(tmp_path, is_used):
+    x = tensor.matrix("features")
+    noise = xla.RandomStream(1, name="prior").normal(x[0].shape)
+    doubled, _ = aesara.scan(
+        lambda row, noise: 2 * row + noise if is_used else 2 * row, [x], non_sequences=[noise]
+    )
+    dump(Loop(Model(Tanh().apply(doubled))), tmp_path / "a.zip")
+
+    if is_used:
+        with pytest.raises(ValueError, match=r"random keys prior\.0"):
+            bricks.load(tmp_path / "a.zip")
+    else:
+        values = bricks.load(tmp_path / "a.zip")(X)
+        numpy.testing.assert_allclose(values, numpy.tanh(2 * X), rtol=1e-5)
+
+
+def test_parameters_that_are_collected_in_one_vector_are_those_that_were_trained(tmp_path):
+    x = tensor.matrix("features")
+    linear = Linear(4, 3, weights_init=Constant(0), biases_init=Constant(0))
+    linear.initialize()
+    graph = collect_parameters(ComputationGraph(linear.apply(x)), linear.parameters)
+    vector = VariableFilter(roles=[COLLECTOR])(graph.shared_variables)[0]
+    vector.set_value(numpy.ones_like(vector.get_value()))
+    dump(Loop(Model(graph.outputs)), tmp_path / "a.zip")
+
+    expected = numpy.repeat(X.sum(axis=1, keepdims=True) + 1, 3, axis=1)
+    numpy.testing.assert_allclose(bricks.load(tmp_path / "a.zip")(X), expected, rtol=1e-5)
+
+
+def test_a_model_that_is_random_by_itself_is_refused_unless_that_is_wanted(tmp_path):
+    x = tensor.matrix("features")
+    draws = Tanh().apply(x + xla.RandomStream(1, name="prior").normal(x.shape))
+    dump(Loop(Model(draws)), tmp_path / "a.zip")
+
+    message = r"a\.zip: .* is random: .* random keys prior\.0\. .*`stochastic=True`"
+    with pytest.raises(ValueError, match=message):
+        bricks.load(tmp_path / "a.zip")
+    function = bricks.load(tmp_path / "a.zip", stochastic=True)
+    assert not numpy.array_equal(function(X), function(X))

@@ -231,7 +231,9 @@ def put_hook(variable: Any, hook_fn: Callable, *args: Any) -> Any:
 
     Notes
     -----
-    A Python function can only be called by a Python backend (``config.backend = 'py'``).
+    On the backend ``'xla'`` hooks are called in order, with copies of the values, while the device
+    computes; a call of the compiled function may return a moment before its last hook does.
+    ``jax.effects_barrier()`` waits for them.
     """
     return Print(global_fn=_Hook(hook_fn, args))(variable)
 

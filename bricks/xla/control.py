@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -63,24 +62,16 @@ def lower_check(op: CheckAndRaise, node: Apply, context: Context) -> Callable:
 
 @lowering(Print, fold=False)
 def lower_print(op: Print, node: Apply, context: Context) -> Callable:
-    """Print a value, from the device, each time it is computed."""
+    """Call what the operation calls, with the value and in order, each time it is computed."""
+
+    def call(value: Any) -> None:
+        op.global_fn(op, numpy.asarray(value))
 
     def show(value: Any) -> Any:
-        for attribute in op.attrs:
-            text = f"{op.message} {attribute} ="
-            shown = jnp.asarray(_attribute_of(value, attribute))
-            jax.debug.callback(functools.partial(print, text), shown)
+        jax.debug.callback(call, jnp.asarray(value), ordered=True)
         return value
 
     return show
-
-
-def _attribute_of(value: Any, attribute: str) -> Any:
-    """Read what is to be printed: the value itself, a property, or what a method returns."""
-    if attribute == "__str__":
-        return jnp.asarray(value)
-    found = getattr(jnp.asarray(value), attribute)
-    return found() if callable(found) else found
 
 
 @lowering(OpFromGraph, fold=False)

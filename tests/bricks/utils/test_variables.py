@@ -1,5 +1,6 @@
 """Helpers for symbolic and shared variables."""
 
+import jax
 import numpy
 import pytest
 from aesara import config as aesara_config
@@ -72,12 +73,14 @@ def test_check_variable_says_what_was_expected():
         check_theano_variable(tensor.matrix(), 2, "int")
 
 
-def test_hooks_see_the_value_when_it_is_computed(capsys):
+@pytest.mark.parametrize("backend", ["xla", "py"])
+def test_hooks_see_the_value_when_it_is_computed(backend, capsys):
     x, seen = tensor.matrix("x"), []
     hooked = put_hook(x, lambda value, more: seen.append((value.shape, more)), "more")
 
-    function = xla.function([x], [hooked, print_sum(x), print_shape(x, "s ")], backend="py")
+    function = xla.function([x], [hooked, print_sum(x), print_shape(x, "s ")], backend=backend)
     function(numpy.ones((2, 3), dtype=x.dtype))
+    jax.effects_barrier()
 
     assert seen == [((2, 3), "more")]
     printed = capsys.readouterr().out

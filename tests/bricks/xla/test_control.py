@@ -1,6 +1,7 @@
 """Conditions, checks, printing and inner graphs."""
 
 import aesara
+import jax
 import numpy
 import pytest
 from aesara import tensor
@@ -57,8 +58,6 @@ def test_only_the_branch_that_is_taken_is_computed():
 
 
 def test_a_branch_that_is_not_taken_prints_nothing(capfd):
-    import jax
-
     x = tensor.dvector("x")
     shown = aesara.printing.Print("costly")(x)
     choose = xla.function([x], ifelse(x.sum() > 0, tensor.exp(shown), x))
@@ -69,6 +68,31 @@ def test_a_branch_that_is_not_taken_prints_nothing(capfd):
     choose(numpy.ones(2))
     jax.effects_barrier()
     assert "costly" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("backend", ["xla", "py"])
+def test_what_is_printed_is_the_message_and_each_attribute_of_the_value(backend, capfd):
+    x = tensor.dvector("x")
+    shown = aesara.printing.Print("here", attrs=("shape", "sum", "__str__"))(x)
+
+    xla.function([x], shown * 2, backend=backend)([1, 2])
+    jax.effects_barrier()
+
+    printed = capfd.readouterr().out.splitlines()
+    assert printed == ["here shape = (2,)", "here sum = 3.0", "here __str__ = [1. 2.]"]
+
+
+def test_what_is_called_in_the_steps_of_a_loop_is_called_in_their_order():
+    x, seen = tensor.dvector("x"), []
+    seen_by = aesara.printing.Print(global_fn=lambda op, value: seen.append(value.tolist()))
+    totals, _ = aesara.scan(
+        lambda x, total: seen_by(seen_by(x) + total), x, tensor.zeros((), dtype="float64")
+    )
+
+    xla.function([x], totals)([1, 2, 3])
+    jax.effects_barrier()
+
+    assert seen == [1, 1, 2, 3, 3, 6]
 
 
 def test_what_a_branch_checks_is_checked_when_it_is_taken():

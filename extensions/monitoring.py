@@ -245,6 +245,8 @@ class TrainingDataMonitoring(MonitoringExtension):
                 f"compute more; got {type(algorithm).__name__}. `DataStreamMonitoring` works with "
                 "any."
             )
+        labels = getattr(self.main_loop.data_stream, "axis_labels", None)
+        self._buffer = self._buffer.with_axis_labels(labels)
         for buffer in (self._buffer, self._required):
             algorithm.add_updates(buffer.accumulation_updates)
         self._begin_anew()
@@ -253,6 +255,21 @@ class TrainingDataMonitoring(MonitoringExtension):
         self._buffer.initialize_aggregators()
         self._required.initialize_aggregators()
         self._quantities.initialize_quantities()
+
+    def before_batch(self, batch: Any) -> None:
+        """Refuse a batch of which it is not clear how many examples it has.
+
+        Parameters
+        ----------
+        batch : dict of str to array
+            The batch.
+
+        Raises
+        ------
+        ValueError
+            If the sources do not agree about it.
+        """
+        self._buffer.check_batch(batch)
 
     def after_batch(self, batch: Any) -> None:
         """Give the values of a batch to the quantities that are computed in Python.
@@ -281,7 +298,11 @@ class TrainingDataMonitoring(MonitoringExtension):
         callable or None
             None if this extension has no use for it.
         """
-        if callback_name == "after_batch" and not self._quantities.quantities:
+        needed = {
+            "after_batch": bool(self._quantities.quantities),
+            "before_batch": self._buffer.compares_lengths,
+        }
+        if not needed.get(callback_name, True):
             return self._conditions_handler(callback_name)
         return super().handler(callback_name)
 

@@ -11,7 +11,7 @@ has length 0 there until the first batch tells.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -247,28 +247,29 @@ class DataIndependent(AggregationScheme):
 class BatchMean(Mean):
     """The mean over the examples of a data set of something that is a mean over a batch.
 
-    Each batch's value is weighted with the length of the first axis of an input.
+    Each batch's value is weighted with the number of examples, which inputs tell.
 
     Parameters
     ----------
     variable : Variable
         What has the mean over a batch's examples as its value.
-    inputs : sequence of Variable
-        The inputs whose first axes tell the number of examples. They have to agree on the
-        first batch; otherwise it is refused.
+    axes : dict from Variable to int
+        The inputs that tell the number of examples, and on which axis. They have to agree on
+        the first batch, which is otherwise refused, and on all others, for which whoever has the
+        batches asks `same_length`.
     """
 
-    def __init__(self, variable: AnyVariable, inputs: Sequence[AnyVariable]) -> None:
-        size = tensor.cast(inputs[0].shape[0], "float64")
+    def __init__(self, variable: AnyVariable, axes: Mapping[AnyVariable, int]) -> None:
+        first, axis = next(iter(axes.items()))
+        size = tensor.cast(first.shape[axis], "float64")
         super().__init__(tensor.cast(variable, "float64") * size, size)
         self.variable = variable
-        self.inputs = list(inputs)
+        self.axes = {input_.name: axis for input_, axis in axes.items()}
+        self.same_length = _SameLength(variable.name, self.axes)
 
     def get_aggregator(self) -> Aggregator:
         aggregator = super().get_aggregator()
-        size = aggregator.accumulation_updates[1][0]
-        names = [variable.name for variable in self.inputs]
-        _at_first_batch(size, _SameLength(self.variable.name, names))
+        _at_first_batch(aggregator.accumulation_updates[1][0], self.same_length)
         return aggregator
 
 
@@ -344,20 +345,29 @@ class _GiveShape:
 class _SameLength:
     """Refuses a batch whose sources do not agree about the number of examples."""
 
-    def __init__(self, name: str, sources: Sequence[str]) -> None:
+    def __init__(self, name: str, axes: Mapping[str, int]) -> None:
         self.name = name
-        self.sources = list(sources)
+        self.axes = dict(axes)
 
     def __call__(self, target: AnyVariable, batch: Batch) -> None:
-        lengths = {source: numpy.shape(batch[source])[0] for source in self.sources}
-        if len(set(lengths.values())) > 1:
-            found = ", ".join(f"{source} has {length}" for source, length in lengths.items())
+        self.check(batch)
+
+    def check(self, batch: Batch) -> None:
+        """Refuse it; what is no batch for the graph at all is left to others to refuse."""
+        shapes = [(s, axis, numpy.shape(batch[s])) for s, axis in self.axes.items() if s in batch]
+        lengths = {s: (shape[axis], axis) for s, axis, shape in shapes if axis < len(shape)}
+        if len({length for length, _ in lengths.values()}) > 1:
+            found = ", ".join(
+                f"{source} has {length}{f' on axis {axis}' if axis else ''}"
+                for source, (length, axis) in lengths.items()
+            )
             raise ValueError(
                 f"The mean of {self.name} cannot be weighted with the number of examples in a "
-                f"batch, because the first axes of its inputs do not agree: {found}. Name the "
-                f"source that tells it (`weighted={self.sources[0]!r}`), weight nothing "
-                "(`weighted=False`), or say what is summed and counted "
-                "(`bricks.monitoring.mean(sum, count)`)."
+                f"batch, because the first axes (or those that the stream labels 'batch') of its "
+                f"inputs do not agree: {found}. Name the source that tells it "
+                f"(`weighted={next(iter(lengths))!r}`), label the axes of the stream "
+                "(`axis_labels`), weight nothing (`weighted=False`), or say what is summed and "
+                "counted (`bricks.monitoring.mean(sum, count)`)."
             )
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy
 from aesara.graph.basic import Variable
@@ -26,6 +26,7 @@ from bricks.monitoring.aggregation import (
 )
 from bricks.monitoring.names import unique_names
 from bricks.monitoring.quantities import MonitoredQuantity, MonitoredQuantityBuffer
+from fuel_data.axes import BATCH, AxisLabels
 from fuel_data.utils.names import nearest_name
 
 
@@ -46,10 +47,13 @@ class AggregationBuffer:
         before the last step), instead of when the values are asked for. The default is False.
     weighted : bool or str, optional
         How the default mean weights batches. True (the default): with the number of examples
-        in a batch, which is the length of the first axis of the inputs that the variable
-        depends on; scalars do not count, and on the first batch all others have to agree. The
-        name of an input: with the length of its first axis, for all variables (where sequences
-        have time first, name an input that has not). False: all batches alike, as in Blocks.
+        in a batch, which the inputs that the variable depends on tell: those that have an axis
+        labelled ``batch`` by its length, or, if there are none, all that are no scalars by the
+        length of their first axis. They have to agree (see `check_batch`). The name of an input:
+        with what that one tells, for all variables (where sequences have time first and no
+        labels, name an input that has not). False: all batches alike, as in Blocks.
+    axis_labels : dict from str to tuple of str or None, optional
+        The names of the axes of the inputs, by the names of the inputs, as streams have them.
 
     Attributes
     ----------
@@ -72,13 +76,17 @@ class AggregationBuffer:
         variables: Sequence[AnyVariable],
         use_take_last: bool = False,
         weighted: bool | str = True,
+        axis_labels: AxisLabels | None = None,
     ) -> None:
         self.variables = list(variables)
+        self.axis_labels = dict(axis_labels or {})
         self.variable_names = unique_names(self.variables, "AggregationBuffer")
         self.use_take_last = use_take_last
         self.weighted = weighted
         self._named_input = self._find_named_input()
         self._aggregators = [self._aggregator(variable) for variable in self.variables]
+        means = self._batch_means.values()
+        self._same_lengths = [scheme.same_length for scheme in means if len(scheme.axes) > 1]
         self.initialization_updates = [
             pair for aggregator in self._aggregators for pair in aggregator.initialization_updates
         ]
@@ -88,6 +96,57 @@ class AggregationBuffer:
         self.readout_variables = self._readouts()
         self._initialized = False
         self._functions: dict[str, Any] = {}
+
+    @property
+    def _batch_means(self) -> dict[str, BatchMean]:
+        named = zip(self.variable_names, self._aggregators, strict=True)
+        schemes = [(name, aggregator.aggregation_scheme) for name, aggregator in named]
+        return {name: scheme for name, scheme in schemes if isinstance(scheme, BatchMean)}
+
+    @property
+    def compares_lengths(self) -> bool:
+        """Whether `check_batch` has anything to do."""
+        return bool(self._same_lengths)
+
+    def check_batch(self, batch: Batch) -> None:
+        """Refuse a batch whose sources do not agree about the number of examples.
+
+        To be called with every batch by who has them; it costs next to nothing.
+
+        Parameters
+        ----------
+        batch : dict from str to array
+            The arrays, by source.
+
+        Raises
+        ------
+        ValueError
+            If the number of examples, with which a mean is weighted, is not clear.
+        """
+        for same_length in self._same_lengths:
+            same_length.check(batch)
+
+    def with_axis_labels(self, axis_labels: AxisLabels | None) -> Self:
+        """Give a buffer that knows the axes of a stream.
+
+        Parameters
+        ----------
+        axis_labels : dict from str to tuple of str or None, or None
+            The labels of the stream.
+
+        Returns
+        -------
+        AggregationBuffer
+            This one, if the labels make no difference; otherwise one with accumulators of its own.
+        """
+        if dict(axis_labels or {}) == self.axis_labels:
+            return self
+        other = type(self)(self.variables, self.use_take_last, self.weighted, axis_labels)
+        here, there = self._batch_means, other._batch_means
+        if all(scheme.axes == there[name].axes for name, scheme in here.items()):
+            self.axis_labels = other.axis_labels
+            return self
+        return other
 
     def _readouts(self) -> "OrderedDict[str, AnyVariable]":
         for name, aggregator in zip(self.variable_names, self._aggregators, strict=True):
@@ -125,11 +184,17 @@ class AggregationBuffer:
         if not inputs:
             return TakeLast(variable) if self.use_take_last else DataIndependent(variable)
         if self._named_input is not None:
-            return BatchMean(variable, [self._named_input])
-        tell = [v for v in inputs if v.ndim]
+            return BatchMean(variable, {self._named_input: self._axis(self._named_input) or 0})
+        labelled = {v: axis for v in inputs if (axis := self._axis(v)) is not None}
+        tell = labelled or {v: 0 for v in inputs if v.ndim}
         if not self.weighted or not tell:
             return Mean(variable, 1.0)
         return BatchMean(variable, tell)
+
+    def _axis(self, variable: AnyVariable) -> int | None:
+        labels = self.axis_labels.get(variable.name) or ()
+        axis = list(labels).index(BATCH) if BATCH in labels else None
+        return None if axis is None or axis >= variable.ndim else axis
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_functions": {}}
@@ -325,6 +390,7 @@ class DatasetEvaluator:
         self._ready_function(batch)
         self._batch_inputs.check_sources(batch.keys())
         arguments = self._batch_inputs.arrange(batch)
+        self.buffer.check_batch(batch)
         try:
             values = self._function(*arguments)
         except Exception as error:
@@ -380,7 +446,8 @@ class DatasetEvaluator:
         Parameters
         ----------
         data_stream : stream
-            Gives batches. It is not read if nothing depends on the data.
+            Gives batches. It is not read if nothing depends on the data. If it labels axes
+            (`axis_labels`), its batches are weighted by the length of those called ``batch``.
         epoch : int, optional
             Which epoch; by default the stream's next one. It matters where the stream is
             shuffled or random.
@@ -395,6 +462,9 @@ class DatasetEvaluator:
         ValueError
             If the stream gives no batch, or batches that do not fit; see `process_batch`.
         """
+        buffer = self.buffer.with_axis_labels(getattr(data_stream, "axis_labels", None))
+        if buffer is not self.buffer:
+            self.buffer, self._function = buffer, None
         self.initialize_aggregators()
         if self.needs_batches:
             chosen = {} if epoch is None else {"epoch": epoch}

@@ -4,8 +4,12 @@ import pickle
 
 import numpy
 import pytest
+from aesara import tensor
 from numpy.testing import assert_allclose
 
+from bricks import xla
+from bricks.algorithms import UpdatesAlgorithm
+from bricks.main_loop import MainLoop
 from bricks.monitoring import MonitoredQuantity
 from bricks.serialization import dump
 from extensions import FinishAfter, TrainingExtension
@@ -264,3 +268,63 @@ def test_an_algorithm_without_a_cost_is_not_watched(make_loop):
         make_loop(NonFiniteCost()).run()
 
 
+
+
+class TimeMajor:
+    """Sequences with time first; the first batch has as many steps as examples."""
+
+    def __init__(self, axis_labels):
+        rng = numpy.random.RandomState(0)
+        shapes = ((4, 4, 2), (9, 2, 2))
+        self.axis_labels = axis_labels
+        self.batches = [
+            {"x": rng.rand(*shape).astype("float32"), "y": rng.rand(shape[1]).astype("float32")}
+            for shape in shapes
+        ]
+
+    def get_epoch_iterator(self, as_dict):
+        return iter(self.batches)
+
+    def mean(self):
+        products = [batch["x"].mean(axis=(0, 2)) * batch["y"] for batch in self.batches]
+        return numpy.concatenate(products).mean()
+
+
+def monitor_time_major(stream, monitoring):
+    x, y = tensor.ftensor3("x"), tensor.fvector("y")
+    cost = (x.mean(axis=(0, 2)) * y).mean()
+    cost.name = "cost"
+    total = xla.shared(numpy.float32(0), name="total")
+    algorithm = UpdatesAlgorithm(updates=[(total, total + x.sum() * y.sum())])
+    extension = monitoring(cost)
+    loop = MainLoop(algorithm, stream, extensions=[extension, FinishAfter(after_n_epochs=1)])
+    loop.run()
+    return loop.log[2]["cost"]
+
+
+MONITORING = [
+    lambda cost: TrainingDataMonitoring([cost]),
+    lambda cost: DataStreamMonitoring([cost], TimeMajor(AXES), before_first_epoch=False),
+]
+AXES = {"x": ("time", "batch", "feature"), "y": ("batch",)}
+
+
+@pytest.mark.parametrize("monitoring", MONITORING, ids=["training", "data stream"])
+def test_means_are_weighted_by_the_axis_that_the_stream_calls_batch(monitoring):
+    stream = TimeMajor(AXES)
+
+    assert_allclose(monitor_time_major(stream, monitoring), stream.mean(), rtol=1e-5)
+
+
+def test_training_data_of_which_the_number_of_examples_is_not_clear_are_refused():
+    with pytest.raises(ValueError, match=r"The mean of cost .*x has 9, y has 2"):
+        monitor_time_major(TimeMajor(None), MONITORING[0])
+
+
+def test_a_buffer_that_is_pickled_keeps_the_axes():
+    x, y = tensor.ftensor3("x"), tensor.fvector("y")
+    cost = (x.mean(axis=(0, 2)) * y).mean()
+    cost.name = "cost"
+    buffer = TrainingDataMonitoring([cost])._buffer.with_axis_labels(AXES)
+
+    assert pickle.loads(pickle.dumps(buffer)).axis_labels == AXES

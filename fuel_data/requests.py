@@ -9,11 +9,12 @@ from typing import Any
 
 from fuel_data.identity import describe_arguments
 from fuel_data.randomness import Rng, is_rng, rng_state, set_rng_state
+from fuel_data.utils.keywords import NamedKeywords
 
 PLACE = "scheme"
 
 
-class IterationScheme(ABC):
+class IterationScheme(NamedKeywords, ABC):
     """A way to go through the examples of a data set once in every epoch.
 
     A scheme of your own defines `requests_examples` and `get_request_iterator`. It is resumed by

@@ -20,6 +20,7 @@ from fuel_data.iterator import (
 from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
 from fuel_data.requests import IterationScheme, open_requests, scheme_rngs
 from fuel_data.utils.digests import digest
+from fuel_data.utils.keywords import NamedKeywords
 
 if TYPE_CHECKING:
     from fuel_data.server.client import ServerDataStream
@@ -54,7 +55,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class AbstractDataStream(ABC):
+class AbstractDataStream(NamedKeywords, ABC):
     """Base of all streams.
 
     A stream of your own defines `sources` and `get_data`. What it sets on itself in `get_data` is

@@ -16,12 +16,13 @@ import numpy
 
 from fuel_data.axes import AxisLabels
 from fuel_data.schemes import IterationScheme, SequentialExampleScheme
+from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
 Request = int | Sequence[int] | slice | numpy.ndarray
 
 
-class Dataset(ABC):
+class Dataset(NamedKeywords, ABC):
     """Base of all data sets.
 
     A subclass sets `provides_sources` before it calls ``super().__init__``, and defines `get_data`.

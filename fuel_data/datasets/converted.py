@@ -48,7 +48,7 @@ class ConvertedDataset(H5PYDataset):
         for name in kwargs:
             if name not in known:
                 raise TypeError(
-                    f"{type(self).__name__}: there is no argument {name!r}."
+                    f"{type(self).__name__}: unexpected argument {name!r}."
                     f"{nearest_name(name, known)}"
                 )
         super().__init__(self._find_file(), which_sets, load_in_memory=load_in_memory, **kwargs)

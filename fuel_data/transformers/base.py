@@ -137,7 +137,7 @@ class Transformer(AbstractDataStream):
             name = next(iter(unknown))
             known -= {"self", "args", "kwargs", "unknown"}
             raise TypeError(
-                f"{type(self).__name__}: has no argument `{name}`.{nearest_name(name, known)}"
+                f"{type(self).__name__}: unexpected argument {name!r}.{nearest_name(name, known)}"
             )
 
     def _keep_known(self, by_source: Mapping[str, Any] | None) -> Any:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuel_data import testing, transformers
-from fuel_data.datasets import H5PYDataset, IndexableDataset
+from fuel_data import schemes, testing, transformers
+from fuel_data.datasets import MNIST, H5PYDataset, IndexableDataset, IterableDataset
 from fuel_data.schemes import ConstantScheme, SequentialScheme, ShuffledScheme
-from fuel_data.streams import DataStream
+from fuel_data.streams import DataStream, ServerDataStream
 from fuel_data.testing import (
     LEAVES,
     STREAMS,
@@ -30,6 +30,34 @@ from fuel_data.transformers import LeftoverTransformer, Transformer, Unpack
 @pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
 def test_every_stream_keeps_the_contract(case):
     check_contract(case.build, shares_rng=case.shares_rng)
+
+
+_STREAM = IndexableDataset({"x": numpy.arange(4)}).get_example_stream()
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "keyword", "nearest"),
+    [
+        (DataStream, (_STREAM.dataset,), "iteration_schem", "iteration_scheme"),
+        (ServerDataStream, (), "adress", "address"),
+        (schemes.ShuffledScheme, (4, 2), "sede", "seed"),
+        (schemes.ShuffledExampleScheme, (4,), "sed", "seed"),
+        (schemes.SequentialScheme, (4,), "batchsize", "batch_size"),
+        (schemes.SequentialExampleScheme, (), "example", "examples"),
+        (schemes.ConstantScheme, (2,), "num_example", "num_examples"),
+        (schemes.ConcatenatedScheme, (), "scheme", "schemes"),
+        (IndexableDataset, ({"x": [1]},), "axis_label", "axis_labels"),
+        (IterableDataset, ([1],), "source", "sources"),
+        (H5PYDataset, ("x.hdf5",), "which_set", "which_sets"),
+        (MNIST, (("train",),), "load_in_memry", "load_in_memory"),
+        (transformers.Mapping, (_STREAM, abs), "add_source", "add_sources"),
+        (transformers.Batch, (_STREAM, ConstantScheme(2)), "strictnes", "strictness"),
+    ],
+)
+def test_an_unknown_keyword_is_an_error_that_names_the_nearest(make, arguments, keyword, nearest):
+    words = f"^{make.__name__}: unexpected argument '{keyword}'. Did you mean '{nearest}'"
+    with pytest.raises(TypeError, match=words):
+        make(*arguments, **{keyword: 1})
 
 
 def _write(path, num_examples):

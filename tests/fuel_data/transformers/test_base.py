@@ -93,9 +93,9 @@ def test_a_source_that_is_not_there_is_refused_with_the_nearest():
 
 
 def test_an_unknown_argument_is_refused_with_the_nearest(batches):
-    with pytest.raises(TypeError, match="no argument `which_source`. Did you mean 'which_sources'"):
+    with pytest.raises(TypeError, match="argument 'which_source'. Did you mean 'which_sources'"):
         Cast(batches, "float32", which_source=("x",))
-    with pytest.raises(TypeError, match="Unpack: has no argument `axis_lables`. Did you mean"):
+    with pytest.raises(TypeError, match="Unpack: unexpected argument 'axis_lables'. Did you mean"):
         Unpack(batches, axis_lables=None)
 
 

@@ -16,6 +16,7 @@ from bricks.filter import get_brick
 from bricks.graph import ComputationGraph
 from bricks.roles import PARAMETER, PERSISTENT, has_roles
 from bricks.select import collision
+from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
 __all__ = ["Model"]
@@ -23,7 +24,7 @@ __all__ = ["Model"]
 logger = logging.getLogger(__name__)
 
 
-class Model(ComputationGraph):
+class Model(NamedKeywords, ComputationGraph):
     """A graph, its top bricks and its parameters by name.
 
     Parameters

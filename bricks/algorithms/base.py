@@ -21,6 +21,7 @@ from bricks.algorithms.states import (
     variable_path,
 )
 from bricks.roles import PARAMETER, has_roles
+from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ UpdatePairs = Mapping[AnyVariable, Any] | Iterable[tuple[AnyVariable, Any]]
 _WHEN_UNUSED = ("raise", "warn", "ignore")
 
 
-class TrainingAlgorithm(ABC):
+class TrainingAlgorithm(NamedKeywords, ABC):
     """What the main loop needs of an algorithm."""
 
     @abstractmethod
@@ -47,7 +48,7 @@ class TrainingAlgorithm(ABC):
             The arrays, by source.
         """
 
-    def check_sources(self, sources: Collection[str]) -> None:  # noqa: B027 - not all can tell
+    def check_sources(self, sources: Collection[str]) -> None:
         """See, before there is a batch, whether batches with these sources can be processed.
 
         Parameters

@@ -20,13 +20,14 @@ from bricks.algorithms.states import (
     variable_path,
 )
 from bricks.roles import ALGORITHM_HYPERPARAMETER, has_roles
+from fuel_data.utils.keywords import NamedKeywords
 
 Updates = Sequence[tuple[AnyVariable, AnyVariable]]
 Steps = Mapping[AnyVariable, AnyVariable]
 Step = tuple[AnyVariable, Updates]
 
 
-class StepRule:
+class StepRule(NamedKeywords):
     """What becomes of the gradients before they are subtracted from the parameters.
 
     Attributes that are hyperparameters (see `bricks.algorithms.states.hyperparameter`) and

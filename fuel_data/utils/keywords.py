@@ -49,7 +49,7 @@ def check_keywords(cls: type, keywords: Any) -> None:
     TypeError
         If one is unknown; the nearest known one is named.
     """
-    init: Any = cls.__init__
+    init: Any = inspect.getattr_static(cls, "__init__")
     # That of `object` looks as if it took anything.
     takes_nothing = init is object.__init__
     parameters = [] if takes_nothing else list(inspect.signature(init).parameters.values())[1:]

@@ -160,3 +160,8 @@ def test_models_pickle_and_copy(model):
         assert [brick.name for brick in clone.top_bricks] == ["net"]
         brick = clone.top_bricks[0].children[0]
         assert clone.get_parameter_dict()["/net/one.W"] is brick.parameters[0]
+
+
+def test_a_misspelt_keyword_is_refused_with_the_nearest():
+    with pytest.raises(TypeError, match=r"Model: .* 'output'\. Did you mean 'outputs'"):
+        Model(output=tensor.scalar())

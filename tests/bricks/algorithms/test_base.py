@@ -8,7 +8,7 @@ import pytest
 from aesara import tensor
 
 from bricks import xla
-from bricks.algorithms import UpdatesAlgorithm
+from bricks.algorithms import GradientDescent, UpdatesAlgorithm
 from bricks.roles import PARAMETER, add_role
 
 
@@ -340,3 +340,18 @@ def test_variables_of_one_name_have_unique_names_in_the_state():
     state = UpdatesAlgorithm([(first, first + 1), (second, second + 1)]).get_state_variables()
 
     assert state == {"algorithm/updates/count": first, "algorithm/updates/count_2": second}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "keyword", "nearest"),
+    [
+        (UpdatesAlgorithm, "update", "updates"),
+        (UpdatesAlgorithm, "on_unused_source", "on_unused_sources"),
+        (GradientDescent, "step_rul", "step_rule"),
+        (GradientDescent, "params", "parameters"),
+    ],
+)
+def test_a_misspelt_keyword_is_refused_with_the_nearest(algorithm, keyword, nearest):
+    message = rf"{algorithm.__name__}: unexpected argument '{keyword}'\. Did you mean '{nearest}'"
+    with pytest.raises(TypeError, match=message):
+        algorithm(**{keyword: None})

@@ -478,3 +478,16 @@ def test_a_rule_does_the_same_on_both_backends(name, monkeypatch):
     monkeypatch.setattr(config, "backend", "py")
 
     numpy.testing.assert_allclose(train(ALL_RULES[name]()), on_xla, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ALL_RULES)
+def test_a_keyword_that_a_rule_does_not_take_is_refused_by_name(name):
+    rule = type(ALL_RULES[name]())
+
+    with pytest.raises(TypeError, match=rf"{rule.__name__}: unexpected argument 'rhythm'\. "):
+        rule(rhythm=1)
+
+
+def test_a_misspelt_hyperparameter_is_refused_with_the_nearest():
+    with pytest.raises(TypeError, match=r"Adam: .* 'learning_rat'\. Did you mean 'learning_rate'"):
+        Adam(learning_rat=1)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aesara import tensor
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import lengths_of
@@ -80,6 +81,9 @@ class LookupTable(Initializable, Feedforward):
         Returns
         -------
         Variable of shape (..., dim)
+            NaN for an integer that is out of range, negative ones included, on the backend
+            ``'xla'``, where nothing can be raised while the device computes; the other backends
+            raise an IndexError. `NonFiniteCost` finds the brick when that reaches the cost.
         """
         if not indices.dtype.startswith(("int", "uint")):
             raise ValueError(
@@ -87,7 +91,11 @@ class LookupTable(Initializable, Feedforward):
                 "Cast them first: `indices.astype('int64')`."
             )
         shape = (*lengths_of(indices), self.dim)
-        return self.W[indices.flatten()].reshape(shape, ndim=indices.ndim + 1)
+        rows = indices.flatten()
+        if indices.dtype.startswith("int"):
+            # Not counted from the end, as numpy would.
+            rows = tensor.switch(tensor.lt(rows, 0), self.length, rows)
+        return self.W[rows].reshape(shape, ndim=indices.ndim + 1)
 
     def get_dim(self, name: str) -> Any:
         """0 for ``'indices'``, `dim` for ``'output'``; see `Brick.get_dim`."""

@@ -117,6 +117,9 @@ def _about_graph(root: AnyVariable, arrays: Mapping[str, Any]) -> str:
         reached.add(variable)
         todo.extend(variable.owner.inputs)
     first = next((variable for variable in order if variable in reached), root)
+    # Integers were not computed so far: an index out of range gives NaN.
+    others = [v for v in dict.fromkeys(first.owner.inputs) if v.owner is not None and _is_whole(v)]
+    values.update(zip(others, _evaluate(others, arrays), strict=True))
     what = (
         f"The first value that is not finite is {_title(first)} {_place(first, order)}: "
         f"{_figures(values[first])}."
@@ -173,6 +176,10 @@ def _place(variable: AnyVariable, order: Sequence[AnyVariable]) -> str:
 
 def _is_float(variable: AnyVariable) -> bool:
     return str(getattr(variable, "dtype", "")).startswith("float")
+
+
+def _is_whole(variable: AnyVariable) -> bool:
+    return str(getattr(variable, "dtype", "")).startswith(("int", "uint"))
 
 
 def _is_finite(value: Any) -> bool:

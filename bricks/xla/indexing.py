@@ -3,7 +3,8 @@
 An increment of a constant slice, which is what the gradient of a slice is, becomes a padded
 addition or a slice update and never a scatter: that is faster on every device, and some scatters
 abort the process in some releases of XLA. An index outside its axis cannot raise on a device: what
-is read there is NaN (the smallest value, for integers), and what is written there is dropped.
+is read there is NaN (of signed integers the smallest, of unsigned ones the largest value), and what
+is written there is dropped.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@ import pytest
 from aesara import tensor
 
 from bricks import LookupTable, xla
+from bricks.algorithms import GradientDescent, find_non_finite
 from bricks.initialization import IsotropicGaussian
 from bricks.roles import WEIGHT, has_roles
 
@@ -33,6 +34,43 @@ def test_the_gradient_adds_up_where_an_integer_comes_twice():
     value = xla.function([indices], gradient)(numpy.array([1, 1, 4]))
 
     numpy.testing.assert_array_equal(value, numpy.array([0, 2, 0, 0, 1])[:, None].repeat(3, 1))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_what_is_out_of_range_is_nan_and_has_no_gradient(dtype):
+    table = make_table()
+    indices = tensor.vector("indices", dtype=dtype)
+    found = table.apply(indices)
+    gradient = tensor.grad(found.sum(), table.W)
+    out_of_range = [5, 100, 127] if dtype == "uint8" else [-1, -5, 5, 100, -128]
+
+    vectors, slopes = xla.function([indices], [found, gradient])(
+        numpy.array([1, *out_of_range], dtype)
+    )
+
+    numpy.testing.assert_array_equal(vectors[0], table.W.get_value()[1])
+    assert numpy.isnan(vectors[1:]).all()
+    numpy.testing.assert_array_equal(slopes.sum(axis=1), [0, 3, 0, 0, 0])
+
+
+@pytest.mark.parametrize("index", [-1, 5])
+def test_what_is_out_of_range_is_refused_by_backends_that_can_raise(index):
+    indices = tensor.lvector("indices")
+    function = xla.function([indices], make_table().apply(indices), backend="py")
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        function([index])
+
+
+def test_a_lookup_out_of_range_is_found_by_its_brick():
+    indices = tensor.lvector("words")
+    table = make_table()
+    algorithm = GradientDescent(table.apply(indices).mean(), parameters=[table.W])
+
+    found = find_non_finite(algorithm, {"words": numpy.array([0, 5])})
+
+    assert "in /lookuptable: float32 of shape (2, 3), 3 NaN" in found
+    assert "int64 of shape (2,), from 0 to 5" in found
 
 
 def test_the_table_has_the_role_of_weights_and_knows_its_sizes():

@@ -13,6 +13,7 @@ has length 0 there until the first batch tells.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy
@@ -259,6 +260,9 @@ class BatchMean(Mean):
         batches asks `same_length`.
     """
 
+    # Of one that comes from a checkpoint of an earlier release.
+    axes: Mapping[str, int] = MappingProxyType({})
+
     def __init__(self, variable: AnyVariable, axes: Mapping[AnyVariable, int]) -> None:
         first, axis = next(iter(axes.items()))
         size = tensor.cast(first.shape[axis], "float64")
@@ -344,6 +348,9 @@ class _GiveShape:
 
 class _SameLength:
     """Refuses a batch whose sources do not agree about the number of examples."""
+
+    # Of one that comes from a checkpoint of an earlier release.
+    axes: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, name: str, axes: Mapping[str, int]) -> None:
         self.name = name

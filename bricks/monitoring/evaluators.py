@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy
@@ -70,6 +71,10 @@ class AggregationBuffer:
         If a name is missing or used twice, `weighted` names no input, or a scheme collects
         values on the host, which only `DatasetEvaluator` does.
     """
+
+    # Of buffers that come from a checkpoint of an earlier release.
+    axis_labels: AxisLabels = MappingProxyType({})
+    _same_lengths: Sequence[Any] = ()
 
     def __init__(
         self,

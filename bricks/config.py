@@ -32,12 +32,25 @@ from pathlib import Path
 from typing import Any
 
 from fuel_data.config_parser import Configuration
+from fuel_data.utils.names import nearest_name
 
 __all__ = ["config"]
 
 
 class _BricksConfiguration(Configuration):
-    """A configuration that also reads the variables and the file that Blocks used."""
+    """A configuration that also reads the variables and the file that Blocks used.
+
+    What is assigned is checked at once, not when it is read.
+    """
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        before = dict(self._assigned)
+        super().__setattr__(key, value)
+        try:
+            getattr(self, key)
+        except ValueError:
+            self.__dict__["_assigned"] = before
+            raise
 
     def _raw_value(self, key: str, setting: Any) -> tuple[Any, str]:
         own_name = f"BRICKS_{key.upper()}"
@@ -58,6 +71,18 @@ def _optional_text(value: Any) -> str | None:
     return str(value) if value not in (None, "") else None
 
 
+def _backend(value: Any) -> str:
+    """Check the name of what compiles."""
+    name = str(value)
+    if name in ("xla", "py", "c"):
+        return name
+    from aesara.compile.mode import predefined_modes
+
+    if name not in predefined_modes:
+        raise ValueError(f"no such backend.{nearest_name(name, {'xla', 'py', 'c', *predefined_modes})}")
+    return name
+
+
 def _optimizer(value: Any) -> str:
     """Check the name of a rewriting profile."""
     if value not in ("fast_run", "fast_compile"):
@@ -66,7 +91,7 @@ def _optimizer(value: Any) -> str:
 
 
 config = _BricksConfiguration()
-config.add_config("backend", str, default="xla", env_var="BLOCKS_BACKEND")
+config.add_config("backend", _backend, default="xla", env_var="BLOCKS_BACKEND")
 config.add_config("device", _optional_text, default="", env_var="BLOCKS_DEVICE")
 config.add_config("optimizer", _optimizer, default="fast_run", env_var="BLOCKS_OPTIMIZER")
 config.add_config("default_seed", int, default=1, env_var="BLOCKS_DEFAULT_SEED")

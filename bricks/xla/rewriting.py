@@ -153,6 +153,6 @@ def aesara_mode(backend: str) -> Mode:
             )
         return get_mode("FAST_RUN")
     if backend not in predefined_modes:
-        known = ["xla", "py", "c", *predefined_modes]
+        known = {"xla", "py", "c", *predefined_modes}
         raise ValueError(f"backend: there is no {backend!r}.{nearest_name(backend, known)}")
     return get_mode(backend)

@@ -33,16 +33,16 @@ def test_the_database_lies_in_the_home_folder(tmp_path):
 
 def test_code_wins_over_environment_over_file(monkeypatch, tmp_path):
     settings = tmp_path / "settings.yaml"
-    settings.write_text("backend: file\n")
+    settings.write_text("backend: FAST_RUN\n")
     monkeypatch.setenv("BRICKS_CONFIG", str(settings))
-    assert config.backend == "file"
+    assert config.backend == "FAST_RUN"
 
-    monkeypatch.setenv("BLOCKS_BACKEND", "blocks")
-    assert config.backend == "blocks"
-    monkeypatch.setenv("BRICKS_BACKEND", "bricks")
-    assert config.backend == "bricks"
-    config.backend = "code"
-    assert config.backend == "code"
+    monkeypatch.setenv("BLOCKS_BACKEND", "FAST_COMPILE")
+    assert config.backend == "FAST_COMPILE"
+    monkeypatch.setenv("BRICKS_BACKEND", "c")
+    assert config.backend == "c"
+    config.backend = "py"
+    assert config.backend == "py"
 
 
 @pytest.mark.parametrize("name", [".bricksrc", ".blocksrc"])
@@ -65,7 +65,26 @@ def test_an_unknown_setting_names_the_nearest():
 
 
 def test_an_unknown_rewriting_profile_is_refused():
-    config.optimizer = "fast"
-
     with pytest.raises(ValueError, match="expected fast_run or fast_compile"):
-        _ = config.optimizer
+        config.optimizer = "fast"
+
+    assert config.optimizer == "fast_run"
+
+
+def test_an_unknown_backend_is_refused_where_it_is_assigned_and_the_nearest_is_named():
+    config.backend = "py"
+
+    with pytest.raises(ValueError, match=r"`backend` cannot be 'FAST_RAN', .*'FAST_RUN'"):
+        config.backend = "FAST_RAN"
+    with pytest.raises(ValueError, match=r"no such backend\. Known: .*xla") as error:
+        config.backend = "foo"
+
+    assert str(error.value).count("xla") == 1
+    assert config.backend == "py"
+
+
+def test_an_unknown_backend_of_the_environment_is_refused_where_it_is_read(monkeypatch):
+    monkeypatch.setenv("BRICKS_BACKEND", "foo")
+
+    with pytest.raises(ValueError, match="'foo', which the environment variable BRICKS_BACKEND"):
+        _ = config.backend

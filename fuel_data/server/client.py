@@ -140,6 +140,7 @@ class ServerDataStream(AbstractDataStream):
         self._welcome: dict[str, Any] | None = None
         self._idle: list[Connection] = []
         self._last_state: dict[str, Any] | None = None
+        self._was_lost = False
 
     def _said(self, name: str) -> Any:
         expected = self._expected.get(name)
@@ -257,6 +258,7 @@ class ServerDataStream(AbstractDataStream):
 
     def _progressed(self, state: dict[str, Any]) -> None:
         self._last_state = state
+        self._was_lost = False
         self._access.progressed()
 
     def _memory(self) -> dict[str, Any] | None:
@@ -267,6 +269,7 @@ class ServerDataStream(AbstractDataStream):
         """Take note that a connection broke, or raise if there is no hope."""
         if connection is not None:
             connection.close()
+        self._was_lost = True
         self._access.lost(connection)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -297,6 +300,7 @@ class ServedStage:
         self._index = 0
         self._connection: Connection | None = None
         self._handed_out = 0
+        self._ahead = 0
         self._ended = False
 
     def __iter__(self) -> "ServedStage":
@@ -314,11 +318,18 @@ class ServedStage:
             raise StopIteration
         assert self._connection is not None
         self._handed_out += 1
+        if self._ahead < self.stream._hwm:
+            self._ahead += 1
+            self._ask_for(self._handed_out + 1)
         # In lots, for a message costs about as much as a small batch.
-        if self._handed_out >= self.stream._lot:
-            self._connection.send({"type": "more", "credits": self._handed_out})
-            self._handed_out = 0
+        elif self._handed_out >= self.stream._lot:
+            self._ask_for(self._handed_out)
         return message["data"]
+
+    def _ask_for(self, credits: int) -> None:
+        assert self._connection is not None
+        self._connection.send({"type": "more", "credits": credits})
+        self._handed_out = 0
 
     def _release(self) -> None:
         assert self._connection is not None
@@ -361,17 +372,23 @@ class ServedStage:
                 "index": self._index,
                 "position": self._position,
             }
-        self._handed_out = 0
+        # A server that dies over a batch takes those with it that wait to be sent. So the next one
+        # is asked for one batch, and for one more ahead with each that comes.
+        careful = self.stream._was_lost
         connection.send(
             {
                 "type": "open",
                 "epoch": self.epoch,
-                "credits": self.stream._hwm,
+                "credits": 0 if careful else self.stream._hwm,
                 "state": state,
                 "after": self.stream._memory() if state is None else None,
             }
         )
         self._go_to(connection.receive()["state"])
+        self._ahead = 1 if careful else self.stream._hwm
+        self._handed_out = 0
+        if careful:
+            self._ask_for(1)
         return connection
 
     def get_position(self) -> dict[str, Any]:

@@ -30,7 +30,8 @@ opened when the last was ended. An epoch that is left in the middle is left with
 
 *Flow.* A server sends as many batches as it was given credits for, and prepares none beyond, so the
 queues between the two are bounded by the client's `hwm`. The client gives credits back in lots as
-it hands batches out.
+it hands batches out. After a loss it begins with one batch and asks for one more ahead with each
+that comes, since a batch over which a server dies takes those with it that wait to be sent.
 
 *Positions.* The client keeps the state that came with the last batch that it handed out, which is
 plain data. Nothing else is needed to go on: after a loss it opens the epoch at this state, with the

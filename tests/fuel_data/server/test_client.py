@@ -413,6 +413,37 @@ def test_a_server_that_dies_again_and_again_is_an_error_with_its_last_lines():
     assert items == [[0, 1], [2, 3], [4, 5]]
 
 
+def test_what_is_prepared_ahead_takes_no_batch_before_it_along():
+    with serve(f"{RECIPES}:dying_at_once") as stream:
+        iterator = stream.get_epoch_iterator()
+        first = next(iterator)
+        with pytest.raises(ServerError, match="died 4 times and gave no batch in between"):
+            next(iterator)
+
+    assert_equal(first, ([0, 1],))
+
+
+def test_after_a_loss_few_batches_are_prepared_ahead_and_then_as_many_as_before():
+    seen = []
+
+    def note(batch):
+        seen.append(int(batch[0][0]))
+        return batch
+
+    with client_of(Mapping(recipes.in_order(40, 1), note), hwm=4) as client:
+        client._lost(None)
+        iterator = client.get_epoch_iterator()
+        ahead = []
+        for index in range(4):
+            wait_until(lambda limit=index + 1 + index: len(seen) >= limit)
+            ahead.append(len(seen) - index)
+            next(iterator)
+        items = list(iterator)
+
+    assert ahead == [1, 2, 3, 4]
+    assert len(items) == 36
+
+
 def test_close_ends_a_server_that_hangs_in_a_batch(folder):
     stream = ServerDataStream(recipe=f"{RECIPES}:hanging", heartbeat=0.2)
     iterator = stream.get_epoch_iterator()

@@ -97,6 +97,16 @@ def dying():
     return Mapping(in_order(), _die_at_six)
 
 
+def _die_at_two(batch):
+    if 2 in batch[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return batch
+
+
+def dying_at_once():
+    return Mapping(in_order(), _die_at_two)
+
+
 def _hang_at_six(batch):
     if 6 in batch[0]:
         time.sleep(600)

@@ -79,7 +79,8 @@ def _backend(value: Any) -> str:
     from aesara.compile.mode import predefined_modes
 
     if name not in predefined_modes:
-        raise ValueError(f"no such backend.{nearest_name(name, {'xla', 'py', 'c', *predefined_modes})}")
+        known = {"xla", "py", "c", *predefined_modes}
+        raise ValueError(f"no such backend.{nearest_name(name, known)}")
     return name
 
 

@@ -16,7 +16,6 @@ import json
 import os
 import tarfile
 import zipfile
-from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import IO, Any
@@ -155,40 +154,6 @@ class ArchiveWriter:
         return {"bytes": info.file_size, "crc32": f"{info.CRC:08x}"}
 
 
-def write_archive(
-    path: Target,
-    arrays: Mapping[str, numpy.ndarray],
-    members: Mapping[str, bytes],
-    manifest: dict[str, Any],
-) -> None:
-    """Write an archive whole: beside its target, flushed to the disk, then renamed.
-
-    Parameters
-    ----------
-    path : path or binary file
-        The file to write.
-    arrays : mapping of str to array
-        The arrays by name. The mapping is asked for one after the other, so it may make them on
-        demand; only one is held at a time.
-    members : mapping of str to bytes
-        Other members by name.
-    manifest : dict
-        Plain data for ``manifest.json``.
-
-    Raises
-    ------
-    ValueError
-        If two members have one name, or an array cannot be stored without pickling.
-    OSError
-        If the disk is full. The previous file is still there.
-    """
-    with ArchiveWriter(path, manifest) as writer:
-        for name in arrays:
-            writer.add_array(name, arrays[name])
-        for name, content in members.items():
-            writer.add_member(name, content)
-
-
 class Archive:
     """Read an archive. What is read is first checked against its digest.
 
@@ -216,7 +181,9 @@ class Archive:
     Examples
     --------
     >>> file = io.BytesIO()
-    >>> write_archive(file, {"/mlp/linear_0.W": numpy.eye(2)}, {"note": b"trained"}, {})
+    >>> with ArchiveWriter(file) as writer:
+    ...     writer.add_array("/mlp/linear_0.W", numpy.eye(2))
+    ...     writer.add_member("note", b"trained")
     >>> with Archive(file) as archive:
     ...     archive.names(), archive["/mlp/linear_0.W"], archive.member("note")
     (['/mlp/linear_0.W'], array([[1., 0.],

@@ -10,7 +10,7 @@ import zipfile
 import numpy
 import pytest
 
-from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile, write_archive
+from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile
 
 ARRAYS = {
     "/mlp/linear_0.W": numpy.arange(6, dtype="float32").reshape(2, 3),
@@ -25,6 +25,14 @@ ARRAYS = {
     "structured": numpy.array([(1, 2.0)], dtype=[("a", "int32"), ("b", "float64")]),
     "cyrillic": numpy.array([(1,)], dtype=[("буква", "int32")]),
 }
+
+
+def write_archive(path, arrays, members, manifest):
+    with ArchiveWriter(path, manifest) as writer:
+        for name, array in arrays.items():
+            writer.add_array(name, array)
+        for name, content in members.items():
+            writer.add_member(name, content)
 
 
 @pytest.fixture
@@ -263,10 +271,11 @@ def test_a_full_disk_is_an_error_and_the_previous_archive_still_loads(tmp_path):
     small_archive(path)
     script = (
         "import resource, signal, sys, numpy\n"
-        "from bricks.archive import write_archive\n"
+        "from bricks.archive import ArchiveWriter\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "write_archive(sys.argv[1], {'a': numpy.zeros(1_000_000)}, {}, {})\n"
+        "with ArchiveWriter(sys.argv[1]) as writer:\n"
+        "    writer.add_array('a', numpy.zeros(1_000_000))\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False

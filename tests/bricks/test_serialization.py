@@ -12,7 +12,7 @@ from aesara import tensor
 from aesara.graph.basic import graph_inputs, io_toposort
 
 from bricks import pickling, xla
-from bricks.archive import Archive, DamagedArchive, ForeignFile, write_archive
+from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile
 from bricks.pickling import NotPicklable
 from bricks.serialization import (
     add_to_dump,
@@ -256,7 +256,8 @@ def test_a_class_that_is_gone_is_named_with_the_ways_out(path, monkeypatch):
 @pytest.mark.parametrize("package", ["numpy.core", "numpy._core"])
 def test_small_arrays_pickled_by_either_numpy_are_loaded_without_a_warning(path, package):
     content = f"c{package}.numeric\n_frombuffer\n.".encode()
-    write_archive(path, {}, {"object.pkl": content}, {"kind": "object"})
+    with ArchiveWriter(path, {"kind": "object"}) as writer:
+        writer.add_member("object.pkl", content)
 
     assert callable(load(path))
 

@@ -37,6 +37,9 @@ from fuel_data.state import join_arrays, split_arrays
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.names import nearest_name
 
+#: Blocks' name for the protocol of the pickles in a checkpoint.
+DEFAULT_PROTOCOL = PROTOCOL
+
 MAIN_LOOP = "main_loop"
 MODEL = "model"
 OBJECT = "object"

@@ -15,6 +15,7 @@ from bricks import pickling, xla
 from bricks.archive import Archive, ArchiveWriter, DamagedArchive, ForeignFile
 from bricks.pickling import NotPicklable
 from bricks.serialization import (
+    DEFAULT_PROTOCOL,
     add_to_dump,
     continue_training,
     dump,
@@ -444,3 +445,9 @@ def test_a_full_disk_is_an_error_and_the_previous_checkpoint_still_loads(path):
     assert "OSError" in result.stderr and "File too large" in result.stderr
     assert load(path) == [1]
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_protocol_has_the_name_that_blocks_gave_it(path):
+    dump({"a": 1}, path, protocol=DEFAULT_PROTOCOL)
+
+    assert load(path) == {"a": 1}

@@ -252,10 +252,6 @@ class ServerDataStream(AbstractDataStream):
     def _release(self, connection: Connection) -> None:
         self._idle.append(connection)
 
-    @property
-    def _lot(self) -> int:
-        return max(1, self._hwm // 2)
-
     def _progressed(self, state: dict[str, Any]) -> None:
         self._last_state = state
         self._was_lost = False
@@ -300,7 +296,9 @@ class ServedStage:
         self._index = 0
         self._connection: Connection | None = None
         self._handed_out = 0
+        # How many batches are prepared ahead: now, and at most.
         self._ahead = 0
+        self._limit = 0
         self._ended = False
 
     def __iter__(self) -> "ServedStage":
@@ -318,11 +316,11 @@ class ServedStage:
             raise StopIteration
         assert self._connection is not None
         self._handed_out += 1
-        if self._ahead < self.stream._hwm:
+        if self._ahead < self._limit:
             self._ahead += 1
             self._ask_for(self._handed_out + 1)
         # In lots, for a message costs about as much as a small batch.
-        elif self._handed_out >= self.stream._lot:
+        elif self._handed_out >= max(1, self._limit // 2):
             self._ask_for(self._handed_out)
         return message["data"]
 
@@ -384,8 +382,10 @@ class ServedStage:
                 "after": self.stream._memory() if state is None else None,
             }
         )
-        self._go_to(connection.receive()["state"])
-        self._ahead = 1 if careful else self.stream._hwm
+        opened = connection.receive()
+        self._go_to(opened["state"])
+        self._limit = min(self.stream._hwm, opened["hwm"])
+        self._ahead = 1 if careful else self._limit
         self._handed_out = 0
         if careful:
             self._ask_for(1)

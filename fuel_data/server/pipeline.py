@@ -127,7 +127,7 @@ class _Session:
         except BaseException as error:  # sys.exit() in a pipeline too
             return _failure(error)
         self.give(order["credits"])
-        return {"type": "opened", "state": state}
+        return {"type": "opened", "state": state, "hwm": self._hwm}
 
     def give(self, number: int) -> None:
         self.credits = min(self.credits + number, self._hwm)

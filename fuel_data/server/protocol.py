@@ -15,7 +15,8 @@ refused  server       ``reason``: another protocol, a wrong token, a message out
                       ``token``: whether it is the token
 open     client       ``epoch``, ``credits``; ``state`` to begin after that position, ``after`` to
                       begin the epoch as it begins after that position of an earlier one
-opened   server       ``state`` before the first batch
+opened   server       ``state`` before the first batch; ``hwm``: how many batches are prepared ahead
+                      at most, whatever the credits
 more     client       ``credits``: how many batches more the client can take
 batch    server       ``epoch`` and ``index`` of the batch, ``data`` (one item for each source) and
                       the ``state`` of the served iterator after it

@@ -514,3 +514,11 @@ def test_large_batches_come_as_they_are():
         items = [item for (item,) in client.get_epoch_iterator()]
 
     assert (numpy.stack(items) == data).all()
+
+
+def test_a_server_that_prepares_less_than_the_client_would_take_gives_all_batches():
+    with (
+        serving(recipes.in_order(), hwm=2) as server,
+        ServerDataStream(address=server.address, hwm=10) as client,
+    ):
+        assert same_data(epochs(client), epochs(recipes.in_order()))

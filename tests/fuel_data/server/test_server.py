@@ -81,7 +81,7 @@ def test_batches_are_numbered_and_carry_the_state_after_them(connect):
         peer = connect(server)
         peer.send(HELLO, {**OPEN, "epoch": 3, "credits": 10})
         peer.receive()
-        assert peer.receive() == {"type": "opened", "state": reference.get_state()}
+        assert peer.receive() == {"type": "opened", "state": reference.get_state(), "hwm": 10}
         for index in range(5):
             message = peer.receive()
             data = next(reference)

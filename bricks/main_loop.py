@@ -359,10 +359,17 @@ class MainLoop:
         str or None
             Its path; None if there is none.
         """
-        there = [path for path in self._checkpoint_paths() if os.path.exists(path)]
+        there = [path for path in self.checkpoint_paths() if os.path.exists(path)]
         return max(there, key=os.path.getmtime, default=None)
 
-    def _checkpoint_paths(self) -> list[str]:
+    def checkpoint_paths(self) -> list[str]:
+        """Name the files that extensions write checkpoints to.
+
+        Returns
+        -------
+        list of str
+            Their paths; empty if no extension saves this loop.
+        """
         paths = (getattr(e, "checkpoint_path", None) for e in flat(self.extensions))
         return [os.fspath(path) for path in paths if path is not None]
 
@@ -377,7 +384,7 @@ class MainLoop:
             return
         if self.status["iterations_done"]:
             return
-        if checkpoint is None and not self._checkpoint_paths():
+        if checkpoint is None and not self.checkpoint_paths():
             raise ValueError(
                 "MainLoop.run: `resume='auto'` needs a `Checkpoint` extension that writes the "
                 "checkpoint, or `checkpoint=` with its path."

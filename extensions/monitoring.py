@@ -18,6 +18,7 @@ from bricks.monitoring import (
     take_last,
 )
 from extensions.base import SimpleExtension
+from fuel_data.state import split_arrays
 
 SEPARATOR = "_"
 
@@ -198,6 +199,9 @@ class TrainingDataMonitoring(MonitoringExtension):
         As for `SimpleExtension`. After each epoch, if none is given.
     """
 
+    # Whether it was tried.
+    _can_be_saved = False
+
     def __init__(
         self,
         variables: Sequence[Any],
@@ -278,9 +282,18 @@ class TrainingDataMonitoring(MonitoringExtension):
         ----------
         batch : dict of str to array
             The batch.
+
+        Raises
+        ------
+        TypeError
+            If checkpoints are written, and a quantity's state is no plain data.
         """
         values = self._required.get_aggregated_values()
         self._quantities.aggregate_quantities(list(values.values()))
+        if not self._can_be_saved and self.main_loop.checkpoint_paths():
+            # Now, and not hours later, when the first checkpoint is written.
+            split_arrays(self._quantities.get_state())
+            self._can_be_saved = True
         # What has been handed on need not be saved, and its shape would be that of a batch.
         for target, value in self._empty:
             target.set_value(value)

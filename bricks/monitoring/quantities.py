@@ -3,10 +3,15 @@
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from bricks.algorithms.states import AnyVariable
+from bricks.attributes import Attributes
 from bricks.monitoring.names import unique_names
+
+_START = "_attributes_at_start"
+_NOT_AGGREGATED = ("requires", "name", _START)
 
 
 class MonitoredQuantity(ABC):
@@ -56,9 +61,24 @@ class MonitoredQuantity(ABC):
         Returns
         -------
         dict
-            Plain data; here all attributes but `requires` and `name`.
+            Plain data; here all attributes that have changed since the quantity was given to who
+            monitors it: so not the arguments that it was made with.
+
+        Raises
+        ------
+        TypeError
+            If one that has changed is no plain data.
         """
-        return {k: v for k, v in vars(self).items() if k not in ("requires", "name")}
+        plain, others = self._at_start().changed(self)
+        if others:
+            kinds = [f"`{name}` ({type(getattr(self, name)).__name__})" for name in others]
+            raise TypeError(
+                f"{self.name}: what it has aggregated cannot be saved in a checkpoint, because "
+                f"{', '.join(kinds)} has changed and is neither a number, a string, an array, nor "
+                f"a list, tuple or dict of them. Let {type(self).__name__} override `get_state` "
+                "and `set_state`, or keep plain data in it."
+            )
+        return plain
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_state` gave.
@@ -68,7 +88,14 @@ class MonitoredQuantity(ABC):
         state : dict
             The state.
         """
-        vars(self).update(state)
+        self._at_start().put_back(self, state)
+
+    def remember_start(self) -> None:
+        """Note the attributes as they are, unless that was done; see `get_state`."""
+        self.__dict__.setdefault(_START, Attributes(self, _NOT_AGGREGATED, deep=True))
+
+    def _at_start(self) -> Attributes:
+        return self.__dict__.get(_START) or Attributes(SimpleNamespace(), _NOT_AGGREGATED)
 
 
 class MonitoredQuantityBuffer:
@@ -94,6 +121,8 @@ class MonitoredQuantityBuffer:
 
     def __init__(self, quantities: Iterable[MonitoredQuantity]) -> None:
         self.quantities = list(quantities)
+        for quantity in self.quantities:
+            quantity.remember_start()
         self.quantity_names = unique_names(self.quantities, "MonitoredQuantityBuffer")
         self.requires = list(
             dict.fromkeys(v for quantity in self.quantities for v in quantity.requires)

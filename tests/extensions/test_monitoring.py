@@ -1,6 +1,7 @@
 """Values over a data set and along with training, checked against numpy."""
 
 import pickle
+from collections import deque
 
 import numpy
 import pytest
@@ -14,6 +15,7 @@ from bricks.monitoring import MonitoredQuantity
 from bricks.serialization import dump
 from extensions import FinishAfter, TrainingExtension
 from extensions.monitoring import DataStreamMonitoring, NonFiniteCost, TrainingDataMonitoring
+from extensions.saveload import Checkpoint
 
 
 class LargestError(MonitoredQuantity):
@@ -328,3 +330,74 @@ def test_a_buffer_that_is_pickled_keeps_the_axes():
     buffer = TrainingDataMonitoring([cost])._buffer.with_axis_labels(AXES)
 
     assert pickle.loads(pickle.dumps(buffer)).axis_labels == AXES
+
+
+class ErrorsBeyond(MonitoredQuantity):
+    """Counts what is beyond a limit, by a function, in a container of some class."""
+
+    def __init__(self, limit, measure, container, **arguments):
+        super().__init__(**arguments)
+        self.limit = limit
+        self.measure = measure
+        self.container = container
+
+    def initialize(self):
+        self.seen = self.container()
+
+    def aggregate(self, error):
+        self.seen += self.container(e for e in error.tolist() if self.measure(e) > self.limit)
+
+    def get_aggregated_value(self):
+        return len(self.seen)
+
+
+def loop_with_quantity(make_regression, container, limit, *extensions):
+    task = make_regression()
+    measure = lambda error: abs(error)  # noqa: E731  # of those that cannot be pickled
+    quantity = ErrorsBeyond(limit, measure, container, requires=[task.error], name="beyond")
+    return task.loop(TrainingDataMonitoring([quantity]), *extensions)
+
+
+@pytest.mark.parametrize("container", [list, tuple])
+def test_a_quantity_made_with_a_function_is_saved_and_goes_on(make_regression, tmp_path, container):
+    path = tmp_path / "x.zip"
+    whole = loop_with_quantity(make_regression, container, 0.5, FinishAfter(after_n_epochs=1))
+    whole.run()
+    checkpoint = Checkpoint(path, save_main_loop=False)
+    finish = FinishAfter(after_n_batches=2)
+    loop_with_quantity(make_regression, container, 0.5, finish, checkpoint).run()
+    again = loop_with_quantity(make_regression, container, 0.5, FinishAfter(after_n_epochs=1))
+    again.restore(path)
+    again.run()
+
+    assert again.log[4]["beyond"] == whole.log[4]["beyond"] > 0
+
+
+def test_the_arguments_of_a_quantity_are_those_of_the_script(make_regression, tmp_path):
+    path = tmp_path / "x.zip"
+    checkpoint = Checkpoint(path, save_main_loop=False)
+    finish = FinishAfter(after_n_batches=2)
+    loop_with_quantity(make_regression, list, 0.5, finish, checkpoint).run()
+    again = loop_with_quantity(make_regression, list, 99, FinishAfter(after_n_epochs=1))
+    again.restore(path)
+
+    assert again.extensions[0]._quantities.quantities[0].limit == 99
+
+
+def test_a_quantity_that_cannot_be_saved_is_told_after_the_first_batch(make_regression, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "x.zip", save_main_loop=False)
+    loop = loop_with_quantity(make_regression, deque, -1, FinishAfter(after_n_epochs=3), checkpoint)
+
+    with pytest.raises(
+        TypeError,
+        match=r"beyond: .* `seen` \(deque\) has changed .*Let ErrorsBeyond override `get_state`",
+    ):
+        loop.run()
+    assert loop.status["iterations_done"] == 1
+
+
+def test_a_quantity_that_cannot_be_saved_is_no_matter_where_nothing_is_saved(make_regression):
+    loop = loop_with_quantity(make_regression, deque, -1, FinishAfter(after_n_epochs=1))
+    loop.run()
+
+    assert loop.log[4]["beyond"] == 20

@@ -4,6 +4,7 @@ Both connect, and both are told of losses; they differ in what they do about the
 give up.
 """
 
+import logging
 import time
 from typing import Any, Protocol
 
@@ -16,6 +17,9 @@ from fuel_data.server.recipe import Recipe
 MAX_RESTARTS = 3
 # Between two attempts, for what answers at the address may be no data server.
 _PAUSE = 0.05
+_PATIENCE = 30.0
+
+logger = logging.getLogger(__name__)
 
 
 class Access(Protocol):
@@ -72,14 +76,18 @@ class OwnServer:
     ----------
     process : ServerProcess or None
         The server, if it was started.
+    patience : float
+        Seconds after which a warning says what is waited for, again and again.
     """
 
     def __init__(self, recipe: Recipe, heartbeat: float, start_timeout: float = 60.0) -> None:
         self.recipe = recipe
         self.heartbeat = heartbeat
         self.start_timeout = start_timeout
+        self.patience = _PATIENCE
         self.process: ServerProcess | None = None
         self._losses = 0
+        self._warn_at = 0.0
 
     def connect(self) -> Connection:
         """Say hello, to a new server if there is none; see `Access`.
@@ -91,6 +99,7 @@ class OwnServer:
         """
         if self.process is None:
             self.process = ServerProcess(self.recipe, self.heartbeat)
+        self._warn_at = self.process.age() + self.patience
         return Connection(self.process.address, None, self.heartbeat, self._check)
 
     def _check(self) -> None:
@@ -99,6 +108,15 @@ class OwnServer:
             raise ConnectionLost("the server ended before it answered")
         if not self.process.listens() and self.process.age() > self.start_timeout:
             raise ConnectionLost("the server does not begin to listen")
+        if self.process.age() > self._warn_at:
+            self._warn_at = self.process.age() + self.patience
+            logger.warning(
+                "ServerDataStream: waiting for %d seconds for %s to build its stream; the server "
+                "is process %d",
+                self.process.age(),
+                self,
+                self.process.pid,
+            )
 
     def lost(self, connection: Connection | None) -> None:
         """End the server, which hangs or is dead, and count; see `Access`.

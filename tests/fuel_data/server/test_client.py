@@ -1,7 +1,9 @@
 import contextlib
 import os
 import pickle
+import re
 import signal
+import threading
 
 import numpy
 import pytest
@@ -411,6 +413,23 @@ def test_a_server_that_dies_again_and_again_is_an_error_with_its_last_lines():
             next(iterator)
 
     assert items == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_what_takes_long_to_build_its_stream_is_waited_for_aloud(folder, caplog):
+    with serve(f"{RECIPES}:slow", go_on=f"{folder}/go-on") as stream:
+        stream._access.patience = 0.1
+        results = []
+        reader = threading.Thread(target=lambda: results.append(stream.sources))
+        reader.start()
+        wait_until(lambda: len(caplog.messages) >= 2)
+        (folder / "go-on").touch()
+        reader.join(10)
+
+    assert results == [("x",)]
+    assert re.match(
+        r"ServerDataStream: waiting for \d+ seconds for recipe='.*:slow', .* to build its stream",
+        caplog.messages[0],
+    )
 
 
 def test_what_is_prepared_ahead_takes_no_batch_before_it_along():

@@ -113,6 +113,12 @@ def _hang_at_six(batch):
     return batch
 
 
+def slow(go_on):
+    while not os.path.exists(go_on):
+        time.sleep(0.01)
+    return in_order()
+
+
 def hanging():
     return Mapping(in_order(), _hang_at_six)
 

@@ -258,7 +258,7 @@ def test_a_rate_may_follow_a_schedule():
         (
             lambda w: GradientDescent(cost=w.sum(), learning_rate=0.1),
             TypeError,
-            "unexpected keyword argument 'learning_rate'",
+            "unexpected argument 'learning_rate'. Known: ",
         ),
     ],
 )

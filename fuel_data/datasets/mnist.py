@@ -1,7 +1,7 @@
 """MNIST."""
 
 from fuel_data.datasets.converted import ConvertedDataset
-from fuel_data.transformers import Cast, ScaleAndShift
+from fuel_data.transformers.defaults import uint8_pixels_to_floatX
 
 
 class MNIST(ConvertedDataset):
@@ -17,7 +17,4 @@ class MNIST(ConvertedDataset):
 
     filename = "mnist.hdf5"
     converter = "mnist"
-    default_transformers = (
-        (ScaleAndShift, [1 / 255, 0], {"which_sources": ("features",)}),
-        (Cast, ["floatX"], {"which_sources": ("features",)}),
-    )
+    default_transformers = uint8_pixels_to_floatX(("features",))

@@ -10,7 +10,7 @@ import os
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 from fuel_data.exceptions import NeedURLPrefix
 from fuel_data.utils.digests import file_digest
@@ -223,6 +223,35 @@ def download_file(
         "Try again later, which goes on where it stopped, or fetch the file by other means and "
         f"put it at {path}."
     )
+
+
+def download(url: str, file_handle: IO[bytes], chunk_size: int = CHUNK_BYTES) -> None:
+    """Fetch a file into one that is open, once and without a check, as in Fuel.
+
+    Parameters
+    ----------
+    url : str
+        The address.
+    file_handle : binary file
+        Open for writing.
+    chunk_size : int, optional
+        How many bytes are asked for at a time.
+
+    Raises
+    ------
+    DownloadError
+        If the address did not give the whole file. What came is in the file. `download_file`
+        leaves no such file behind.
+    """
+    import requests
+
+    try:
+        with requests.get(url, stream=True, timeout=TIMEOUT_S) as response:
+            response.raise_for_status()
+            for chunk in response.iter_content(chunk_size):
+                file_handle.write(chunk)
+    except _network_errors() as error:
+        raise DownloadError(f"{url} could not be fetched: {error}") from error
 
 
 def _network_errors() -> tuple[type[Exception], ...]:

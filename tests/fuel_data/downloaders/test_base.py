@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import http.server
+import io
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from fuel_data.downloaders.base import (
     DownloadError,
     default_downloader,
+    download,
     download_file,
     filename_from_url,
 )
@@ -301,3 +303,17 @@ def test_a_file_without_a_name_is_asked_for_at_the_next_address(server, tmp_path
     (path,) = default_downloader(tmp_path / "data", urls, [None])
 
     assert path == str(tmp_path / "data" / "data.zip")
+
+
+def test_a_file_is_fetched_into_an_open_one(server, tmp_path):
+    with open(tmp_path / "file", "wb") as file:
+        download(f"{server.url}/file", file, chunk_size=100)
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_what_cannot_be_fetched_into_an_open_file_is_an_error(server):
+    server.script = [404]
+
+    with pytest.raises(DownloadError, match="/file could not be fetched: 404 Client Error"):
+        download(f"{server.url}/file", io.BytesIO())

@@ -1,6 +1,7 @@
 import numpy
 from numpy.testing import assert_array_equal
 
+from fuel_data import utils
 from fuel_data.utils.indexing import (
     contiguous_slice,
     iterable_fancy_indexing,
@@ -35,3 +36,7 @@ def test_sorted_indexing_reads_increasing_indices_and_answers_in_the_order_asked
 
     assert_array_equal(sorted_fancy_indexing(Increasing(), [4, 1, 4]), [40, 10, 40])
     assert asked == [[1, 4]]
+
+
+def test_fuels_name_for_a_view_of_memory_is_there():
+    assert bytes(utils.buffer_(numpy.arange(3, dtype="uint8"))) == b"\x00\x01\x02"

@@ -298,9 +298,9 @@ class _Fit:
     def compare_extensions(
         self, extensions: Mapping[str, Any], states: Mapping[str, Any]
     ) -> None:
-        """Compare extensions with states. One without any state may come and go."""
-        here = {name for name, extension in extensions.items() if extension.get_state()}
-        there = {name for name, state in states.items() if state}
+        """Compare extensions with states. One without a state of its own may come and go."""
+        here = {name for name, extension in extensions.items() if _counts(extension.get_state())}
+        there = {name for name, state in states.items() if _counts(state)}
         self._compare_names(
             {f"extensions/{name}" for name in here | (there & set(extensions))},
             {f"extensions/{name}" for name in there | (here & set(states))},
@@ -330,6 +330,11 @@ class _Fit:
                 + "\nName in `ignore` what shall stay as it is in the main loop ('*' stands for "
                 "any text), or build the main loop as it was."
             )
+
+
+def _counts(extension_state: Mapping[str, Any]) -> bool:
+    """Tell whether an extension has more than attributes that happen to have changed."""
+    return bool(set(extension_state) - {"attributes"})
 
 
 def _has_open_shape(variable: SharedVariable, array: numpy.ndarray) -> bool:

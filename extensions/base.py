@@ -5,7 +5,11 @@ when (`SimpleExtension`, with *triggers*). The main loop calls it only for what 
 asked for, so that an extension costs nothing at the other batches.
 
 What an extension has to remember over a stop is given as plain data by `get_state` and put back by
-`set_state`; what it writes to the log is remembered anyway.
+`set_state`; what it writes to the log is remembered anyway. An extension of one's own need not
+override them: the attributes that have changed since it got its main loop are its state, as long
+as they are plain data (numbers, strings, arrays, and lists, tuples and dicts of them); a warning
+names those that are not when a checkpoint is written. Arguments that have not changed are those of
+the script that resumes. Override both where something that changes must *not* be remembered.
 
 An extension that looks for records of the log says so in `records_read`, and one that writes some
 in `records_written`, as a class attribute or a property: then the order of the list does not
@@ -17,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from bricks.ordering import in_order
+from extensions.memory import Remembering
 from extensions.predicates import (
     EverySeconds,
     OnLogRecord,
@@ -56,7 +61,7 @@ def callback(method: Callable) -> Callable:
     return method
 
 
-class TrainingExtension:
+class TrainingExtension(Remembering):
     """What can be given to a main loop. Override the callbacks that are of use.
 
     Parameters
@@ -98,6 +103,7 @@ class TrainingExtension:
     @main_loop.setter
     def main_loop(self, value: Any) -> None:
         self._main_loop = value
+        self._note_first_attributes()
 
     @property
     def records_read(self) -> tuple[str, ...]:
@@ -107,7 +113,7 @@ class TrainingExtension:
     @property
     def writes_what_it_says(self) -> bool:
         """Whether `records_written` has all names: true of the classes of this package alone."""
-        return type(self).__module__.partition(".")[0] == __name__.partition(".")[0]
+        return self._is_of_this_package
 
     def __repr__(self) -> str:
         name = "" if self.name == type(self).__name__ else f" {self.name!r}"
@@ -143,32 +149,6 @@ class TrainingExtension:
             The batch or the exception, if the callback takes one.
         """
         getattr(self, callback_invoked)(*from_main_loop)
-
-    def get_state(self) -> dict[str, Any]:
-        """Give what has to be remembered over a stop.
-
-        Returns
-        -------
-        dict
-            Plain data.
-        """
-        return {}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Put back what `get_state` gave.
-
-        Parameters
-        ----------
-        state : dict
-            Plain data.
-
-        Raises
-        ------
-        ValueError
-            If there is a state, and this extension has none.
-        """
-        if state:
-            raise ValueError(f"{self.name}: this extension has no state; got {sorted(state)}.")
 
     def before_training(self) -> None:
         """Called once, before the algorithm is initialized."""
@@ -530,6 +510,7 @@ class CompositeExtension(SimpleExtension):
     @main_loop.setter
     def main_loop(self, value: Any) -> None:
         self._main_loop = value
+        self._note_first_attributes()
         for extension in self.sub_extensions:
             extension.main_loop = value
 
@@ -572,10 +553,11 @@ class CompositeExtension(SimpleExtension):
         Returns
         -------
         dict
-            By position and name; only of those that have one.
+            By position and name; only of those that have one. Beside them what a subclass has
+            itself, as for any extension.
         """
         states = {key: extension.get_state() for key, extension in self._keyed()}
-        return {key: state for key, state in states.items() if state}
+        return super().get_state() | {key: state for key, state in states.items() if state}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Put back what `get_state` gave.
@@ -591,7 +573,9 @@ class CompositeExtension(SimpleExtension):
             If it is about an extension that is not there.
         """
         known = dict(self._keyed())
-        for key in state:
+        own = {key: value for key, value in state.items() if ":" not in key}
+        super().set_state(own)
+        for key in state.keys() - own.keys():
             if key not in known:
                 raise ValueError(
                     f"{self.name}: there is no extension {key!r} to give a state to."

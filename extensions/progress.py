@@ -57,6 +57,16 @@ class ProgressBar(TrainingExtension):
         passing: dict[str, Any] = {"_line": None, "_next_time": -_NEVER, "_latest": {}}
         return self.__dict__ | passing
 
+    def get_state(self) -> dict[str, Any]:
+        """Give what has to be remembered over a stop: nothing of what is shown.
+
+        Returns
+        -------
+        dict
+            Empty.
+        """
+        return {}
+
     def before_epoch(self) -> None:
         """Begin a bar."""
         self._begin()

@@ -102,7 +102,9 @@ def _flat_inverse(found: tuple[Any, ...], op: extra_ops.Unique) -> Any:
 @lowering(extra_ops.Unique, fold=False)
 def lower_unique(op: extra_ops.Unique, node: Apply, context: Context) -> Callable:
     """Find the different elements, whose number the graph declares by ``specify_shape``."""
-    everything: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
+    everything: dict[str, Any] = dict.fromkeys(
+        ("return_index", "return_inverse", "return_counts"), True
+    )
 
     def unique(x: Any) -> Any:
         if is_known(x):

@@ -11,7 +11,7 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 import numpy
@@ -188,6 +188,48 @@ def convert_idx(
         fill_hdf5_file(h5file, data, AXIS_LABELS, progress)
         record_inputs(h5file, paths)
     return (output,)
+
+
+def mnist_converter(name: str, files: Sequence[IdxFile]) -> tuple[Callable, Callable]:
+    """Make the converter of a data set that comes in the form of MNIST.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    files : sequence of IdxFile
+        From `mnist_files`.
+
+    Returns
+    -------
+    convert : function
+        The converter. Its file has the sources `features`, of shape (70000, 1, 28, 28), with the
+        axes batch, channel, height, width, and `targets`, uint8 of shape (70000, 1), with the axes
+        batch, index; and the splits `train` of 60,000 and `test` of 10,000 examples.
+    fill_subparser : function
+        What describes it to `fuel-convert`.
+    """
+
+    def convert(
+        directory: str | os.PathLike[str],
+        output_directory: str | os.PathLike[str],
+        output_filename: str | None = None,
+        dtype: str | None = None,
+    ) -> tuple[str]:
+        """Convert the four files in a folder into one HDF5 file.
+
+        See `convert_idx`; by default the name of the output is that of the data set and the dtype.
+        """
+        output_filename = output_filename or default_name(name, dtype)
+        return convert_idx(files, directory, output_directory, output_filename, dtype)
+
+    def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
+        """Describe the converter to `fuel-convert`; its parser gets `--dtype`."""
+        add_dtype_argument(subparser)
+        return convert
+
+    convert.__name__ = convert.__qualname__ = f"convert_{name}"
+    return convert, fill_subparser
 
 
 def find_files(files: Sequence[IdxFile], directory: str | os.PathLike[str]) -> list[str]:

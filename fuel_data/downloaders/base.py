@@ -4,12 +4,13 @@ A file is written beside its target under the name ``NAME.part``. It takes its f
 digest is right, and not before. What is left of a download that was stopped is gone on with.
 """
 
+import argparse
 import contextlib
 import email.message
 import os
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from fuel_data.exceptions import NeedURLPrefix
@@ -79,6 +80,36 @@ def default_downloader(
             continue
         paths.append(path)
     return paths
+
+
+def fill_from_mirrors(
+    mirrors: Sequence[str], digests: Mapping[str, str]
+) -> Callable[[argparse.ArgumentParser], Callable]:
+    """Make what describes a downloader of files that lie together at several places.
+
+    Parameters
+    ----------
+    mirrors : sequence of str
+        Addresses of the folders, each with a slash at the end.
+    digests : mapping of str to str
+        For each file by its name its SHA-256 digest.
+
+    Returns
+    -------
+    function
+        ``fill_subparser(subparser)``, which gives `default_downloader`.
+    """
+
+    def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
+        """Describe the downloader to `fuel-download`; the parser's defaults get the addresses."""
+        subparser.set_defaults(
+            urls=[[mirror + name for mirror in mirrors] for name in digests],
+            filenames=list(digests),
+            digests=list(digests.values()),
+        )
+        return default_downloader
+
+    return fill_subparser
 
 
 def _mirrors(

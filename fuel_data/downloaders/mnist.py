@@ -1,9 +1,6 @@
 """The four files of MNIST."""
 
-import argparse
-from collections.abc import Callable
-
-from fuel_data.downloaders.base import default_downloader
+from fuel_data.downloaders.base import fill_from_mirrors
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -25,23 +22,4 @@ SHA256 = {
     ),
 }
 
-
-def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
-    """Describe the downloader to `fuel-download`.
-
-    Parameters
-    ----------
-    subparser : argparse.ArgumentParser
-        Parser of its arguments, whose defaults get the addresses.
-
-    Returns
-    -------
-    function
-        `default_downloader`.
-    """
-    subparser.set_defaults(
-        urls=[[mirror + name for mirror in MIRRORS] for name in SHA256],
-        filenames=list(SHA256),
-        digests=list(SHA256.values()),
-    )
-    return default_downloader
+fill_subparser = fill_from_mirrors(MIRRORS, SHA256)

@@ -1,12 +1,14 @@
 """MNIST and Fashion-MNIST, whose files are not here: what is known of them, and the way to them."""
 
+import argparse
 import hashlib
+import os
 
 import pytest
 
 from fuel_data.commands.convert import main
 from fuel_data.converters import fashion_mnist, mnist
-from fuel_data.converters.idx import IdxFile
+from fuel_data.converters.idx import IdxFile, mnist_converter
 
 
 @pytest.mark.parametrize("module", [mnist, fashion_mnist])
@@ -31,21 +33,30 @@ def test_missing_files_are_listed_with_the_way_to_get_them(tmp_path, capsys, nam
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "module"), [("mnist", mnist), ("fashion_mnist", fashion_mnist)])
-def test_the_command_writes_the_named_file(tmp_path, monkeypatch, name, module):
+def test_the_converter_writes_the_named_file(tmp_path):
     images = b"\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x01\x07\x85"
     labels = b"\x00\x00\x08\x01\x00\x00\x00\x02\x07\x05"
     files = (
         IdxFile("test", "features", "images", (2, 1, 1), hashlib.md5(images).hexdigest()),
         IdxFile("test", "targets", "labels", (2,), hashlib.md5(labels).hexdigest()),
     )
-    monkeypatch.setattr(module, "FILES", files)
     (tmp_path / "images").write_bytes(images)
     (tmp_path / "labels").write_bytes(labels)
-    arguments = [name, "-d", str(tmp_path), "-o", str(tmp_path)]
+    convert, _ = mnist_converter("toy", files)
 
-    assert main(arguments) == 0
-    assert main([*arguments, "--dtype", "bool"]) == 0
+    written = [
+        *convert(tmp_path, tmp_path),
+        *convert(tmp_path, tmp_path, dtype="bool"),
+        *convert(tmp_path, tmp_path, "named.hdf5"),
+    ]
 
-    assert (tmp_path / f"{name}.hdf5").exists()
-    assert (tmp_path / f"{name}_bool.hdf5").exists()
+    assert written == [str(tmp_path / name) for name in ("toy.hdf5", "toy_bool.hdf5", "named.hdf5")]
+    assert all(os.path.isfile(path) for path in written)
+
+
+@pytest.mark.parametrize(("name", "module"), [("mnist", mnist), ("fashion_mnist", fashion_mnist)])
+def test_the_function_and_the_command_are_one_converter(name, module):
+    parser = argparse.ArgumentParser()
+
+    assert module.fill_subparser(parser) is getattr(module, f"convert_{name}")
+    assert parser.parse_args(["--dtype", "bool"]).dtype == "bool"

@@ -8,6 +8,7 @@ with the version of a library or with the place of a class, so a state is what t
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -74,8 +75,9 @@ def set_state(
     ------
     ValueError
         If names are missing or unexpected, or arrays have another shape or dtype: one error with
-        the whole list, before anything is changed. Also if an unknown part is asked for, or
-        something to ignore is on neither side.
+        the whole list. Also if an unknown part is asked for, something to ignore is on neither
+        side, or the log, the stream or an extension refuses its state. Whatever is raised, the
+        main loop is as it was.
     """
     wanted = _wanted_parts(state, parts)
     patterns = [ignore] if isinstance(ignore, str) else list(ignore)
@@ -87,17 +89,22 @@ def set_state(
         fit.compare_arrays(variables[part], state[part])
     fit.compare_extensions(extensions, state["extensions"] if "extensions" in wanted else {})
     fit.check()
+    with ExitStack() as undo:
+        for name, extension in extensions.items():
+            if name in state["extensions"] and not fit.ignores(f"extensions/{name}"):
+                undo.callback(extension.set_state, extension.get_state())
+                extension.set_state(state["extensions"][name])
+        if "stream" in wanted:
+            undo.callback(_put_stream_back, main_loop, *_stream_position(main_loop))
+            _set_stream_state(main_loop, state["stream"])
+        if "log" in wanted:
+            main_loop.log.set_state(state["log"])
+        # All that could be refused was taken.
+        undo.pop_all()
     for part in variables:
         for name, variable in variables[part].items():
             if not fit.ignores(name):
                 variable.set_value(state[part][name])
-    for name, extension in extensions.items():
-        if name in state["extensions"] and not fit.ignores(f"extensions/{name}"):
-            extension.set_state(state["extensions"][name])
-    if "log" in wanted:
-        main_loop.log.set_state(state["log"])
-    if "stream" in wanted:
-        _set_stream_state(main_loop, state["stream"])
 
 
 def named_variables(main_loop: Any) -> dict[str, "OrderedDict[str, SharedVariable]"]:
@@ -360,6 +367,16 @@ def _get_stream_state(main_loop: Any) -> dict[str, Any]:
 def _pipeline(stream: Any) -> str | None:
     # Streams of a user's own need not have what those of fuel_data have.
     return stream.digest() if hasattr(stream, "digest") else None
+
+
+def _stream_position(main_loop: Any) -> tuple[Any, int | None]:
+    return main_loop.epoch_iterator, getattr(main_loop.data_stream, "epochs_begun", None)
+
+
+def _put_stream_back(main_loop: Any, iterator: Any, epochs_begun: int | None) -> None:
+    main_loop.epoch_iterator = iterator
+    if epochs_begun is not None:
+        main_loop.data_stream.epochs_begun = epochs_begun
 
 
 def _set_stream_state(main_loop: Any, state: Mapping[str, Any]) -> None:

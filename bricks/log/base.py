@@ -87,7 +87,8 @@ class TrainingLogBase(abc.ABC):
         Parameters
         ----------
         state : plain data
-            What `get_state` gave, in a log of the same class.
+            What `get_state` gave, in a log of the same class. If it is refused, nothing has
+            changed.
         """
 
     def __setitem__(self, time: int, records: Mapping[str, Any]) -> None:
@@ -194,8 +195,7 @@ class TrainingLogBase(abc.ABC):
             )
 
     def _set_identity(self, state: Mapping[str, Any]) -> None:
-        self.uuid = UUID(state["uuid"])
-        self.status = decode(state["status"])
+        self.uuid, self.status = UUID(state["uuid"]), decode(state["status"])
 
     def _checked(self, time: int) -> int:
         if not hasattr(time, "__index__") or isinstance(time, bool) or time < 0:
@@ -341,6 +341,7 @@ class TrainingLog(dict, TrainingLogBase):
             If it is the state of a log in a database, which has no rows.
         """
         self._check_kind(state, "rows")
-        self.clear()
-        self.update(columns_to_rows(state["rows"]))
+        rows = columns_to_rows(state["rows"])
         self._set_identity(state)
+        self.clear()
+        self.update(rows)

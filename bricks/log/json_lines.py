@@ -141,13 +141,14 @@ class JSONLinesLog(TrainingLogBase):
             If it is the state of a log of another kind.
         """
         self._check_kind(state, "rows", "file_id")
+        rows = columns_to_rows(state["rows"])
+        self._set_identity(state)
         self._attached = False
-        self._rows = columns_to_rows(state["rows"])
+        self._rows = rows
         self._file_id = state["file_id"]
         self._offset = int(state["offset"])
         self._unwritten = {int(time): dict.fromkeys(names) for time, names in state["unwritten"]}
         self._latest_unwritten = max(self._unwritten, default=-1)
-        self._set_identity(state)
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> TrainingLog:

@@ -227,8 +227,9 @@ class SQLiteLog(TrainingLogBase):
             If it is the state of a log of another kind.
         """
         self._check_kind(state, "row")
+        row = decode(state["row"])
         self._set_identity(state)
-        self._rows = {self.status["iterations_done"]: decode(state["row"])}
+        self._rows = {self.status["iterations_done"]: row}
         self._unwritten = {}
         self._latest_stored = self.status["iterations_done"]
         self._must_be_stored = True

@@ -267,3 +267,56 @@ def test_values_that_were_lost_on_the_device_are_refused(monkeypatch):
 
     with pytest.raises(xla.DonatedStateLost, match=f"values of {WEIGHTS} were lost.*checkpoint"):
         get_state(loop)
+
+
+class Refusing(Part):
+    """Refuses every state that it is given but its own."""
+
+    def set_state(self, state):
+        if state != self.state:
+            raise ValueError(f"{self.name} refuses its state")
+
+
+class LoopThatRefuses(Loop):
+    """With a log, an extension or a stream that refuses its state."""
+
+    def __init__(self, who):
+        kinds = [Refusing if who == name else Part for name in ("log", "extension", "iterator")]
+        log, extension, iterator = kinds
+        super().__init__(1, [Part("first", {"n": 1}), extension("second", {"n": 1})])
+        self.epoch_iterator = Part("iterator", {"epoch": 0, "index": 1})
+        self.log = log("log", {"rows": 1})
+        self.data_stream.get_epoch_iterator = lambda as_dict, epoch: self._open(iterator)
+
+    def _open(self, kind):
+        self.data_stream.epochs_begun = 99
+        return kind("iterator")
+
+
+@pytest.mark.parametrize("who", ["log", "second", "iterator"])
+def test_a_loop_one_of_whose_parts_refuses_its_state_stays_as_it_was(who):
+    first = Loop(0, [Part("first", {"n": 5}), Part("second", {"n": 5})])
+    first.epoch_iterator = Part("iterator", {"epoch": 4, "index": 3})
+    loop = LoopThatRefuses({"second": "extension"}.get(who, who))
+    before, arrays = get_state(loop), values(loop)
+
+    with pytest.raises(ValueError, match=f"{who} refuses its state"):
+        set_state(loop, get_state(first))
+
+    after = get_state(loop)
+    for part in ("log", "extensions", "stream"):
+        assert after[part] == before[part]
+    for name, array in values(loop).items():
+        numpy.testing.assert_array_equal(array, arrays[name])
+
+
+def test_a_loop_that_refuses_nothing_takes_it_all():
+    first = Loop(0, [Part("first", {"n": 5}), Part("second", {"n": 5})])
+    first.epoch_iterator = Part("iterator", {"epoch": 4, "index": 3})
+    loop = LoopThatRefuses(None)
+    set_state(loop, get_state(first))
+
+    assert loop.log.state == {"rows": 0}
+    assert loop.epoch_iterator.state == {"epoch": 4, "index": 3}
+    assert [extension.state for extension in loop.extensions] == [{"n": 5}, {"n": 5}]
+    numpy.testing.assert_array_equal(values(loop)[WEIGHTS], values(first)[WEIGHTS])

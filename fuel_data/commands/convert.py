@@ -21,7 +21,7 @@ from fuel_data.converters.provenance import write_provenance
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place, working_folder
-from fuel_data.utils.registry import registered
+from fuel_data.utils.registry import command_parser, registered
 
 SUFFIXES = (".hdf5", ".hdf", ".h5")
 EPILOG = (
@@ -63,23 +63,13 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fuel-convert",
-        description="Turn the files of a data set into an HDF5 file.",
-        epilog=EPILOG,
+    return command_parser(
+        "fuel-convert",
+        "Turn the files of a data set into an HDF5 file.",
+        EPILOG,
+        registered(all_converters, config.extra_converters, "all_converters"),
+        _add_common_arguments,
     )
-    subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
-    converters = registered(all_converters, config.extra_converters, "all_converters")
-    for name, fill_subparser in sorted(converters.items()):
-        subparser = subparsers.add_parser(
-            name,
-            help=f"convert {name}",
-            epilog=EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        _add_common_arguments(subparser)
-        subparser.set_defaults(func=fill_subparser(subparser))
-    return parser
 
 
 def _add_common_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fuel_data.config_parser import config
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import NeedURLPrefix
-from fuel_data.utils.registry import registered
+from fuel_data.utils.registry import command_parser, registered
 
 EPILOG = (
     "Files that are there and right are not fetched again. Exit status: 0 if all files are there; "
@@ -50,22 +50,23 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fuel-download", description="Fetch the files of a data set.", epilog=EPILOG
+    return command_parser(
+        "fuel-download",
+        "Fetch the files of a data set.",
+        EPILOG,
+        registered(all_downloaders, config.extra_downloaders, "all_downloaders"),
+        _add_common_arguments,
     )
-    subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
-    downloaders = registered(all_downloaders, config.extra_downloaders, "all_downloaders")
-    for name, fill_subparser in sorted(downloaders.items()):
-        subparser = subparsers.add_parser(name, help=f"fetch {name}", epilog=EPILOG)
-        subparser.add_argument(
-            "-d",
-            "--directory",
-            default=os.curdir,
-            help="folder for the files, made if it is not there; by default the current folder",
-        )
-        subparser.add_argument("--clear", action="store_true", help="remove the files instead")
-        subparser.set_defaults(func=fill_subparser(subparser))
-    return parser
+
+
+def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-d",
+        "--directory",
+        default=os.curdir,
+        help="folder for the files, made if it is not there; by default the current folder",
+    )
+    parser.add_argument("--clear", action="store_true", help="remove the files instead")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Finding converters and downloaders, the built-in ones and those of the user's modules."""
 
+import argparse
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -45,3 +46,43 @@ def registered(
                 )
             found[name] = fill_subparser
     return found
+
+
+def command_parser(
+    program: str,
+    description: str,
+    epilog: str,
+    commands: Mapping[str, Callable[[Any], Callable]],
+    add_common_arguments: Callable[[argparse.ArgumentParser], None],
+) -> argparse.ArgumentParser:
+    """Make the parser of a program whose first argument is the name of a data set.
+
+    Parameters
+    ----------
+    program : str
+        Its name, as in ``fuel-convert``.
+    description, epilog : str
+        What its help says before and after the arguments.
+    commands : mapping of str to function
+        From `registered`.
+    add_common_arguments : function
+        Adds the arguments that all have to a parser.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+        It gives ``_name``, the name, and ``func``, what `fill_subparser` returned.
+    """
+    parser = argparse.ArgumentParser(prog=program, description=description, epilog=epilog)
+    subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
+    verb = program.rpartition("-")[2]
+    for name, fill_subparser in sorted(commands.items()):
+        subparser = subparsers.add_parser(
+            name,
+            help=f"{verb} {name}",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_common_arguments(subparser)
+        subparser.set_defaults(func=fill_subparser(subparser))
+    return parser

@@ -285,18 +285,6 @@ class TrainingLog(dict, TrainingLogBase):
     __len__ = dict.__len__
 
     def peek(self, time: int) -> Mapping[str, Any]:
-        """Give the row of `time` for reading only, without making one.
-
-        Parameters
-        ----------
-        time : int
-            How many batches were done.
-
-        Returns
-        -------
-        mapping
-            The records; empty if there are none.
-        """
         return dict.get(self, time, _NO_RECORDS)
 
     def forget(self, names: Iterable[str]) -> None:

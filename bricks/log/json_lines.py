@@ -80,18 +80,6 @@ class JSONLinesLog(TrainingLogBase):
         return self.__dict__ | {"_attached": False}
 
     def peek(self, time: int) -> Mapping[str, Any]:
-        """Give the row of `time` for reading only, without making one.
-
-        Parameters
-        ----------
-        time : int
-            How many batches were done.
-
-        Returns
-        -------
-        mapping
-            The records; empty if there are none.
-        """
         if self._unwritten and self._latest_unwritten < time:
             self._write_before(time)
         return self._rows.get(time, _NO_RECORDS)

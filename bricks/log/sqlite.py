@@ -121,38 +121,12 @@ class SQLiteLog(TrainingLogBase):
         return sum(1 for _ in self)
 
     def peek(self, time: int) -> Mapping[str, Any]:
-        """Give the row of `time` for reading only, without making one.
-
-        Parameters
-        ----------
-        time : int
-            How many batches were done.
-
-        Returns
-        -------
-        mapping
-            The records; empty if there are none.
-        """
         self._flush_when_due(time)
         if time in self._rows:
             return self._rows[time]
         return self._stored_row(time) if time <= self._latest_stored else _NO_RECORDS
 
     def times_of(self, name: str, after: int) -> list[int]:
-        """Find the times at which a record was written.
-
-        Parameters
-        ----------
-        name : str
-            The name of the record.
-        after : int
-            Only times later than this one.
-
-        Returns
-        -------
-        list of int
-            The times up to the present, in order.
-        """
         self.flush()
         query = _LINEAGE + "SELECT DISTINCT time FROM entries JOIN lineage USING (uuid) "
         query += "WHERE time < until AND time > :after AND time <= :present AND key = :name "

@@ -107,7 +107,10 @@ def _serve(options: argparse.Namespace) -> None:
             recipe = receive_recipe()
             end_with_owner(options.owner, options.heartbeat, folder)
         # Before the data is loaded: a busy address is known at once.
-        server = at_end.enter_context(Server(options.address, heartbeat=options.heartbeat))
+        is_own = options.owner is not None
+        server = at_end.enter_context(
+            Server(options.address, heartbeat=options.heartbeat, is_own=is_own)
+        )
         stream = at_end.enter_context(contextlib.closing(recipe.build()))
         # An exception in the middle of it would leave a thread behind.
         _handle_signals(lambda *_: server.stop())

@@ -120,6 +120,9 @@ class Server:
         As in `start_server`.
     heartbeat : float
         Seconds between two signs of life.
+    is_own : bool
+        Whether its client started it, at a socket in a fresh folder. It asks for no token then,
+        whatever the environment has for others.
 
     Attributes
     ----------
@@ -140,6 +143,7 @@ class Server:
         *,
         token: str | None = None,
         heartbeat: float = HEARTBEAT,
+        is_own: bool = False,
     ) -> None:
         self._heartbeat = heartbeat
         self._path: Path | None = None
@@ -156,7 +160,7 @@ class Server:
         self._router = self._context.socket(zmq.ROUTER)
         try:
             self.address = self._bind(address)
-            self._token = self._choose_token(token)
+            self._token = None if is_own else self._choose_token(token)
         except BaseException:
             self.close()
             raise

@@ -319,6 +319,22 @@ def test_a_server_of_its_own_is_started_when_it_is_needed_and_ended_by_close(fol
     assert same_data(result, epochs(recipes.counted(batch_size=5)))
 
 
+def test_a_server_of_its_own_asks_for_no_token_whatever_the_environment_has(monkeypatch):
+    monkeypatch.setenv("FUEL_SERVER_TOKEN", "of another server")
+
+    with serve(f"{RECIPES}:counted", batch_size=5) as stream:
+        assert same_data(epochs(stream), epochs(recipes.counted(batch_size=5)))
+
+
+def test_the_recipe_of_a_server_of_its_own_finds_the_token_in_the_environment(monkeypatch):
+    monkeypatch.setenv("FUEL_SERVER_TOKEN", "of the first server")
+    with (
+        serving(recipes.in_order()) as server,
+        serve(f"{RECIPES}:of_another_server", address=server.address) as stream,
+    ):
+        assert same_data(epochs(stream), epochs(recipes.in_order()))
+
+
 def test_reading_after_close_starts_it_again_and_goes_on():
     with serve(f"{RECIPES}:random") as stream:
         iterator = stream.get_epoch_iterator()

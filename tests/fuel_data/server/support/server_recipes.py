@@ -12,7 +12,7 @@ import numpy
 from fuel_data.datasets import IndexableDataset
 from fuel_data.datasets.hdf5 import H5PYDataset
 from fuel_data.schemes import SequentialScheme, ShuffledScheme
-from fuel_data.streams import DataStream
+from fuel_data.streams import DataStream, ServerDataStream
 from fuel_data.transformers import Mapping
 
 VARIABLE = 1
@@ -29,6 +29,10 @@ def counted(num_examples=10, batch_size=2, seed=1):
 def in_order(num_examples=10, batch_size=2):
     dataset = IndexableDataset({"x": numpy.arange(num_examples)})
     return DataStream(dataset, iteration_scheme=SequentialScheme(num_examples, batch_size))
+
+
+def of_another_server(address):
+    return ServerDataStream(address=address)
 
 
 def _noisy(batch, rng):

@@ -57,6 +57,7 @@ from bricks.interrupts import Signals
 from bricks.log import TrainingLogBase, make_log
 from bricks.ordering import check_records, flat, in_order, warn_of_missing_records
 from bricks.utils import change_recursion_limit
+from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ EXIT_TERMINATED = 128 + signal.SIGTERM
 _END_RECORDS = ("training_finish_requested", "training_finished", "got_exception")
 
 
-class MainLoop:
+class MainLoop(NamedKeywords):
     """Train: the stream gives batches, the algorithm processes them, the extensions do the rest.
 
     Parameters

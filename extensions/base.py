@@ -18,6 +18,7 @@ matter, and a misspelt name is told (see `bricks.ordering`).
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from bricks.ordering import in_order
@@ -29,6 +30,7 @@ from extensions.predicates import (
     always_true,
     has_done_epochs,
 )
+from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
 CALLBACKS = (
@@ -61,7 +63,7 @@ def callback(method: Callable) -> Callable:
     return method
 
 
-class TrainingExtension(Remembering):
+class TrainingExtension(NamedKeywords, Remembering):
     """What can be given to a main loop. Override the callbacks that are of use.
 
     Parameters
@@ -257,11 +259,27 @@ class SimpleExtension(TrainingExtension):
         ("every_n_batches", "every_n_epochs", "after_n_batches", "after_n_epochs")
     )
     TIME_TRIGGERS = frozenset(("every_n_seconds", "every_n_minutes"))
+    TRIGGERS = BOOLEAN_TRIGGERS | INTEGER_TRIGGERS | TIME_TRIGGERS
 
     def __init__(self, name: str | None = None, **triggers: Any) -> None:
         super().__init__(name)
         self._conditions: list[tuple[str, Callable, tuple]] = []
+        self._check_keywords(triggers)
         self.set_conditions(**triggers)
+
+    def _check_keywords(self, triggers: Iterable[str]) -> None:
+        """Refuse what is left of a constructor's keywords and no trigger."""
+        # What the bases take, too: a subclass hands on what it does not know.
+        bases: Sequence[Any] = type(self).__mro__[:-1]
+        constructors = [signature(base.__init__) for base in bases]
+        parameters = [p for c in constructors for p in list(c.parameters.values())[1:]]
+        known = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+        for name in triggers:
+            if name not in self.TRIGGERS:
+                raise TypeError(
+                    f"{type(self).__name__}: {name!r} is neither an argument nor a trigger."
+                    f"{nearest_name(name, self.TRIGGERS | known)}"
+                )
 
     @property
     def conditions(self) -> list[tuple[str, Callable, tuple]]:
@@ -292,12 +310,11 @@ class SimpleExtension(TrainingExtension):
         TypeError
             If a keyword is not a trigger; the conditions stay as they were.
         """
-        known = self.BOOLEAN_TRIGGERS | self.INTEGER_TRIGGERS | self.TIME_TRIGGERS
         for trigger in triggers:
-            if trigger not in known:
+            if trigger not in self.TRIGGERS:
                 raise TypeError(
-                    f"{type(self).__name__}: {trigger!r} is neither an argument nor a trigger."
-                    f"{nearest_name(trigger, known)}"
+                    f"{type(self).__name__}: {trigger!r} is no trigger."
+                    f"{nearest_name(trigger, self.TRIGGERS)}"
                 )
         # A number 0 is refused by the predicate; False and None switch a trigger off.
         wanted = {t: v for t, v in triggers.items() if v is not None and v is not False}

@@ -191,6 +191,7 @@ class EarlyStopping(CompositeExtension):
         name: str | None = None,
         **triggers: Any,
     ) -> None:
+        self._check_keywords(triggers)
         if (checkpoint_extension is None) != (checkpoint_filename is None):
             raise ValueError(
                 "EarlyStopping: `checkpoint_extension` and `checkpoint_filename` are given "

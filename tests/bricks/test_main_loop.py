@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bricks.log import JSONLinesLog, SQLiteLog, TrainingLog
+from bricks.log import JSONLinesLog, SQLiteLog
 from bricks.main_loop import MainLoop
 from extensions import CompositeExtension, FinishAfter, SimpleExtension, TrainingExtension
 
@@ -422,18 +422,6 @@ def test_a_loop_that_runs_is_not_run_again():
 
     with pytest.raises(RuntimeError, match="this loop is running already"):
         loop.run()
-
-
-def test_an_unknown_log_backend_is_refused_with_the_nearest():
-    with pytest.raises(ValueError, match="`log_backend` must be one of .* Did you mean 'sqlite'"):
-        make_loop(log_backend="sqllite")
-
-
-def test_the_log_backend_is_chosen_by_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    assert type(make_loop(log_backend="jsonlines").log) is JSONLinesLog
-    assert type(make_loop().log) is TrainingLog
 
 
 def test_extensions_are_found_by_name_also_inside_of_others():

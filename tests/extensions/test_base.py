@@ -2,8 +2,17 @@
 
 import pytest
 
-from extensions import CompositeExtension, FinishAfter, SimpleExtension, TrainingExtension
+from extensions import (
+    CompositeExtension,
+    FinishAfter,
+    ProgressBar,
+    SimpleExtension,
+    TrainingExtension,
+)
 from extensions.predicates import OnLogRecord
+from extensions.saveload import Checkpoint
+from extensions.stopping import EarlyStopping
+from extensions.training import TrackTheBest
 
 
 class Count(SimpleExtension):
@@ -236,3 +245,54 @@ def test_a_composite_of_nothing_is_never_called(make_loop):
     loop._prepare()
 
     assert not any(loop._handlers.values())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda **keywords: Checkpoint("x", **keywords),
+            "Checkpoint: 'keeplast' .*Did you mean 'keep_last'",
+        ),
+        (
+            lambda **keywords: FinishAfter(**keywords),
+            r"FinishAfter: 'keeplast' is neither an argument nor a trigger\. Known: after_batch",
+        ),
+        (
+            lambda **keywords: EarlyStopping("cost", epochs=1, **keywords),
+            "EarlyStopping: 'keeplast' ",
+        ),
+        (lambda **keywords: ProgressBar(**keywords), "ProgressBar: .*'keeplast'. Known: name, p"),
+    ],
+)
+def test_an_unknown_keyword_is_refused_and_the_nearest_argument_is_named(make, message):
+    with pytest.raises(TypeError, match=message):
+        make(keeplast=3)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: EarlyStopping("cost", epoch=1), "EarlyStopping: 'epoch' .*mean 'epochs'"),
+        (lambda: TrackTheBest("cost", choosebest=max), "mean 'choose_best'"),
+        (lambda: TrackTheBest("cost", after_epok=True), "mean 'after_epoch'"),
+        (lambda: TrackTheBest("cost", nme="x"), "mean 'name'"),
+        (lambda: ProgressBar(second=1), "mean 'seconds'"),
+        (lambda: FinishAfter().set_conditions(after_n_epoch=1), "no trigger.*'after_n_epochs'"),
+    ],
+)
+def test_the_nearest_of_a_misspelt_keyword_is_named(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+class Wider(TrackTheBest):
+    def __init__(self, record_name, width=1, **rest):
+        super().__init__(record_name, **rest)
+
+
+def test_the_arguments_of_a_base_are_known_too():
+    with pytest.raises(TypeError, match="Wider: 'choosebest' .*mean 'choose_best'"):
+        Wider("cost", choosebest=max)
+    with pytest.raises(TypeError, match="Wider: 'widht' .*mean 'width'"):
+        Wider("cost", widht=2)

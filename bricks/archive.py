@@ -172,7 +172,7 @@ class Archive:
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If there is no such file; the nearest name in its folder is named.
     DamagedArchive
         If the file is truncated or was changed.
     ForeignFile
@@ -195,7 +195,7 @@ class Archive:
         with ExitStack() as stack:
             file: Any = path
             if isinstance(path, str | os.PathLike):
-                file = stack.enter_context(open(path, "rb"))
+                file = stack.enter_context(_open(path))
             self._size = file.seek(0, os.SEEK_END)
             self._zip = stack.enter_context(_open_zip(self.path, file))
             self.manifest = self._read_manifest()
@@ -397,6 +397,20 @@ def _name_of(target: Target) -> str:
     if isinstance(target, str | os.PathLike):
         return os.fspath(target)
     return str(getattr(target, "name", "the open file"))
+
+
+def _open(path: Any) -> Any:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        folder, name = os.path.split(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            hint = f" There is no folder {folder} either."
+        else:
+            ending = os.path.splitext(name)[1]
+            others = [other for other in sorted(os.listdir(folder)) if other.endswith(ending)]
+            hint = nearest_name(name, others[:100]) if others else " There is none in its folder."
+        raise FileNotFoundError(f"There is no checkpoint {path}.{hint}") from None
 
 
 def _open_zip(path: str, file: IO[bytes]) -> zipfile.ZipFile:

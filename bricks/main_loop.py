@@ -305,12 +305,14 @@ class MainLoop(NamedKeywords):
         path : path
             The checkpoint.
         ignore : iterable of str
-            Names, or patterns with ``*``, of what shall stay as it is in this loop.
+            Names, or patterns with ``*``, of what shall stay as it is in this loop. With
+            ``'stream'``, the epoch that had begun begins anew, with the stream of this loop; with
+            ``'log'``, a new log begins, with the counts of batches and epochs of the old one.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If there is no such file; the nearest name is named.
         DamagedArchive, ForeignFile
             If the file cannot be used.
         ValueError
@@ -321,7 +323,12 @@ class MainLoop(NamedKeywords):
         from bricks.serialization import load_state
         from bricks.state import set_state
 
-        state = load_state(path)
+        try:
+            state = load_state(path)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"MainLoop.restore: {error} `run(resume='auto')` begins anew if there is none yet."
+            ) from None
         with Archive(path) as archive:
             steps = expected_steps(archive.manifest)
         self.restoring = True
@@ -329,7 +336,7 @@ class MainLoop(NamedKeywords):
             self._prepare()
         finally:
             self.restoring = False
-        set_state(self, state, ignore=tuple(ignore))
+        set_state(self, state, ignore=ignore)
         self._batch = None
         self.expected_steps = steps
         self.status["training_started"] = True

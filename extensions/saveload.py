@@ -382,12 +382,22 @@ class Load(SimpleExtension):
             The callback at which a condition held.
         *args
             Its arguments.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file; the nearest name is named.
         """
         from bricks.state import set_state
 
         if self.main_loop.restoring:
             return
-        state = self._read()
+        try:
+            state = self._read()
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{self.name}: {error} `path` must be that of a file that was saved before."
+            ) from None
         set_state(self.main_loop, state, parts=list(state), ignore=self.ignore)
         self.main_loop.log.current_row[LOADED_FROM] = self.path
 

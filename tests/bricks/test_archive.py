@@ -262,8 +262,15 @@ def test_a_foreign_file_is_one_error_that_says_what_it_is(tmp_path, write, words
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        Archive(tmp_path / "nowhere")
+    (tmp_path / "training.zip").touch()
+    (tmp_path / "training.txt").touch()
+
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint .*trainig.zip. Did .*'training.z"):
+        Archive(tmp_path / "trainig.zip")
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint .*x\.npz\. There is none in its"):
+        Archive(tmp_path / "x.npz")
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint .*There is no folder .*nowhere eit"):
+        Archive(tmp_path / "nowhere" / "training.zip")
 
 
 def test_a_full_disk_is_an_error_and_the_previous_archive_still_loads(tmp_path):

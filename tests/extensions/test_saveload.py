@@ -424,6 +424,16 @@ def test_only_parameters_are_loaded_from_what_is_no_checkpoint(make_regression, 
         make_regression().loop(Load(path, load_log=True)).run()
 
 
-def test_a_missing_file_is_named(make_regression, path):
-    with pytest.raises(FileNotFoundError, match="loop.zip"):
+def test_a_missing_file_is_named_with_the_way_out(make_regression, path):
+    path.with_name("loops.zip").touch()
+
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"Load: There is no checkpoint .*loop.zip. Did you mean 'loops.zip'\? `path` must be",
+    ):
         make_regression().loop(Load(path)).run()
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"MainLoop.restore: There is .*mean 'loops.zip'\? `run\(resume='auto'\)` begins anew",
+    ):
+        make_regression().loop().restore(path)

@@ -34,12 +34,12 @@ class NamedKeywords:
         return super().__new__(cls)
 
 
-def check_keywords(cls: type, keywords: Any) -> None:
+def check_keywords(class_: type, keywords: Any) -> None:
     """Refuse keywords that the ``__init__`` of a class does not take.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class; one whose ``__init__`` takes ``**kwargs`` takes all.
     keywords : iterable of str
         What it was called with.
@@ -49,7 +49,7 @@ def check_keywords(cls: type, keywords: Any) -> None:
     TypeError
         If one is unknown; the nearest known one is named.
     """
-    init: Any = inspect.getattr_static(cls, "__init__")
+    init: Any = inspect.getattr_static(class_, "__init__")
     # That of `object` looks as if it took anything.
     takes_nothing = init is object.__init__
     parameters = [] if takes_nothing else list(inspect.signature(init).parameters.values())[1:]
@@ -60,5 +60,5 @@ def check_keywords(cls: type, keywords: Any) -> None:
     for name in keywords:
         if name not in known:
             raise TypeError(
-                f"{cls.__name__}: unexpected argument {name!r}.{nearest_name(name, known)}"
+                f"{class_.__name__}: unexpected argument {name!r}.{nearest_name(name, known)}"
             )

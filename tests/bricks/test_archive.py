@@ -269,7 +269,7 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
         Archive(tmp_path / "trainig.zip")
     with pytest.raises(FileNotFoundError, match=r"no checkpoint .*x\.npz\. There is none in its"):
         Archive(tmp_path / "x.npz")
-    with pytest.raises(FileNotFoundError, match=r"no checkpoint .*There is no folder .*nowhere eit"):
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint .*There is no folder .*nowhere"):
         Archive(tmp_path / "nowhere" / "training.zip")
 
 

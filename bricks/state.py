@@ -21,6 +21,7 @@ from fuel_data.utils.names import nearest_name
 ARRAY_PARTS = ("parameters", "persistent", "algorithm")
 PLAIN_PARTS = ("log", "extensions", "stream")
 PARTS = ARRAY_PARTS + PLAIN_PARTS
+_IGNORABLE_PARTS = ("log", "stream")
 
 
 def get_state(main_loop: Any) -> dict[str, Any]:
@@ -69,7 +70,9 @@ def set_state(
     ignore : str or iterable of str
         Names that stay as they are in the main loop, whatever the state says, and that may be
         missing on either side. ``*`` stands for any text. Extensions are called
-        ``extensions/<name>``.
+        ``extensions/<name>``. With ``stream``, the epoch that had begun begins anew, with the
+        stream of this main loop; with ``log``, the main loop's log takes the status of the state,
+        but no rows.
 
     Raises
     ------
@@ -80,7 +83,8 @@ def set_state(
         main loop is as it was.
     """
     wanted = _wanted_parts(state, parts)
-    patterns = [ignore] if isinstance(ignore, str) else list(ignore)
+    ignored = [ignore] if isinstance(ignore, str) else list(ignore)
+    patterns = [name for name in ignored if name not in _IGNORABLE_PARTS]
     variables = {part: v for part, v in named_variables(main_loop).items() if part in wanted}
     extensions = named_extensions(main_loop) if "extensions" in wanted else {}
     _refill_lost(variables, state)
@@ -94,13 +98,17 @@ def set_state(
             if name in state["extensions"] and not fit.ignores(f"extensions/{name}"):
                 undo.callback(extension.set_state, extension.get_state())
                 extension.set_state(state["extensions"][name])
-        if "stream" in wanted:
+        if "stream" in wanted and "stream" not in ignored:
             undo.callback(_put_stream_back, main_loop, *_stream_position(main_loop))
             _set_stream_state(main_loop, state["stream"])
-        if "log" in wanted:
+        if "log" in wanted and "log" not in ignored:
             main_loop.log.set_state(state["log"])
         # All that could be refused was taken.
         undo.pop_all()
+    if "log" in wanted and "log" in ignored:
+        main_loop.log.begin_at(state["log"])
+    if "stream" in wanted and "stream" in ignored:
+        _begin_epoch_anew(main_loop)
     for part in variables:
         for name, variable in variables[part].items():
             if not fit.ignores(name):
@@ -379,17 +387,35 @@ def _put_stream_back(main_loop: Any, iterator: Any, epochs_begun: int | None) ->
         main_loop.data_stream.epochs_begun = epochs_begun
 
 
+_WITH_ANOTHER_STREAM = (
+    "To go on with the stream as it is now, from the beginning of the epoch: "
+    "`restore(path, ignore=['stream'])`, or `run(resume=path, ignore=['stream'])`."
+)
+
+
+def _begin_epoch_anew(main_loop: Any) -> None:
+    status = main_loop.log.status
+    status["epoch_started"] = False
+    _put_stream_back(main_loop, None, None)
+    # A stream that is not asked for an epoch by its number counts by itself.
+    if getattr(main_loop.data_stream, "epochs_begun", None) is not None:
+        main_loop.data_stream.epochs_begun = status["epochs_done"]
+
+
 def _set_stream_state(main_loop: Any, state: Mapping[str, Any]) -> None:
     stream, position = main_loop.data_stream, state["iterator"]
     if position is not None:
         iterator = stream.get_epoch_iterator(as_dict=True, epoch=position["epoch"])
-        iterator.set_state(position)
+        try:
+            iterator.set_state(position)
+        except ValueError as error:
+            raise ValueError(f"{error} {_WITH_ANOTHER_STREAM}") from error
         main_loop.epoch_iterator = iterator
     elif state["pipeline"] != _pipeline(stream):
         raise ValueError(
             f"the state is of the pipeline {state['pipeline']}, the main loop's stream is of "
             f"{_pipeline(stream)}: {stream!r}. Build the stream with the same data, schemes, "
-            "transformers, arguments and seeds, or leave the part 'stream' out."
+            f"transformers, arguments and seeds. {_WITH_ANOTHER_STREAM}"
         )
     else:
         main_loop.epoch_iterator = None

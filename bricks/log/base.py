@@ -14,6 +14,8 @@ from uuid import UUID, uuid4
 from bricks.log.plain import columns_to_rows, decode, encode, rows_to_columns
 
 _NO_RECORDS: dict[str, Any] = {}
+# What a status says of the runs before, whose rows only their own log has.
+_LINEAGE = ("resumed_from", "_resumed_at")
 
 
 class TrainingLogBase(abc.ABC):
@@ -181,6 +183,18 @@ class TrainingLogBase(abc.ABC):
         present = self.status["iterations_done"]
         return [time for time in range(after + 1, present + 1) if name in self.peek(time)]
 
+    def begin_at(self, state: Mapping[str, Any]) -> None:
+        """Begin a new log where the run of another log, of any kind, was.
+
+        Parameters
+        ----------
+        state : plain data
+            What `get_state` of the other log gave. Its status is taken, its records are not.
+        """
+        own = {name: self.status[name] for name in _LINEAGE if name in self.status}
+        taken = decode(state["status"])
+        self.status = {n: value for n, value in taken.items() if n not in _LINEAGE} | own
+
     def _identity(self) -> dict[str, Any]:
         return {"uuid": self.h_uuid, "status": encode(self.status)}
 
@@ -191,7 +205,8 @@ class TrainingLogBase(abc.ABC):
             raise ValueError(
                 f"{type(self).__name__}: the state is that of a log of another kind: it has "
                 f"{', '.join(state)}, but no {' and no '.join(missing)}. Build the main loop with "
-                "the kind of log that it had (`log=`, or the setting `log_backend`)."
+                "the kind of log that it had (`log=`, or the setting `log_backend`), or begin a "
+                "new log: `restore(path, ignore=['log'])`, or `run(resume=path, ignore=['log'])`."
             )
 
     def _set_identity(self, state: Mapping[str, Any]) -> None:

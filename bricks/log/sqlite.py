@@ -141,8 +141,14 @@ class SQLiteLog(TrainingLogBase):
         ------
         OSError
             If the database cannot be written.
+        ValueError
+            If this log was restored or unpickled, and its database does not hold its rows.
         """
         self._last_flush = clock.monotonic()
+        if self._must_be_stored:
+            # Or the run would be in this database from now on, without its rows.
+            self._check_stored(self.uuid)
+            self._must_be_stored = False
         with self._transaction() as connection:
             for (time, name), records in self._unwritten.items():
                 self._write_record(connection, time, name, records)
@@ -162,9 +168,7 @@ class SQLiteLog(TrainingLogBase):
         ValueError
             If the database does not hold the run that is to be continued.
         """
-        if self._must_be_stored:
-            self._check_stored()
-        if self._unwritten:
+        if self._must_be_stored or self._unwritten:
             self.flush()
         present = self.status["iterations_done"]
         row = dict(self.peek(present))
@@ -198,9 +202,10 @@ class SQLiteLog(TrainingLogBase):
         Raises
         ------
         ValueError
-            If it is the state of a log of another kind.
+            If it is the state of a log of another kind, or the database does not hold the rows.
         """
         self._check_kind(state, "row")
+        self._check_stored(UUID(state["uuid"]))
         row = decode(state["row"])
         self._set_identity(state)
         self._rows = {self.status["iterations_done"]: row}
@@ -208,12 +213,13 @@ class SQLiteLog(TrainingLogBase):
         self._latest_stored = self.status["iterations_done"]
         self._must_be_stored = True
 
-    def _check_stored(self) -> None:
+    def _check_stored(self, uuid: UUID) -> None:
         query = "SELECT count(*) FROM status WHERE uuid = :uuid"
-        if not self._query(query)[0][0]:
+        if not self.database.exists() or not self._query(query, uuid=uuid.hex)[0][0]:
             raise ValueError(
-                f"SQLiteLog: {self.database} does not hold the run {self.h_uuid} that is to be "
-                "continued. Put the database there."
+                f"SQLiteLog: {self.database} does not hold the run {uuid.hex} that is to be "
+                "continued. Put the database there, or begin a new log: "
+                "`restore(path, ignore=['log'])`, or `run(resume=path, ignore=['log'])`."
             )
 
     def _note_change(self, time: int, name: str, records: dict[str, Any]) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 from bricks import xla
 from bricks.archive import DamagedArchive
-from bricks.log import JSONLinesLog, SQLiteLog
+from bricks.log import JSONLinesLog, SQLiteLog, TrainingLog
+from bricks.main_loop import MainLoop
 from bricks.serialization import dump, load, load_state
 from extensions import FinishAfter, TrainingExtension
 from extensions.monitoring import TrainingDataMonitoring
 from extensions.saveload import Checkpoint, Load
 from extensions.training import TrackTheBest
+from fuel_data.schemes import ShuffledScheme
+from fuel_data.streams import DataStream
 
 
 class Fails(TrainingExtension):
@@ -272,6 +275,89 @@ def test_the_same_command_starts_and_resumes_a_run(make_regression, path, caplog
     assert f"Restored {path}, after 4 batches" in caplog.text
     assert resumed.W.get_value().tobytes() == whole.W.get_value().tobytes()
     assert batches_in(path) == 7
+
+
+def stop_after(task, path, num_batches, log):
+    """Run, and be stopped after the checkpoint of a batch or of an epoch, which has four."""
+    checkpoint = Checkpoint(path, after_batch=True, after_epoch=True, after_training=False)
+    with pytest.raises(ZeroDivisionError):
+        task.loop(checkpoint, Fails(num_batches, ZeroDivisionError()), log=log).run()
+
+
+LOGS = {
+    "python": lambda folder: TrainingLog(),
+    "sqlite": lambda folder: SQLiteLog(folder / "log.sqlite"),
+    "jsonlines": lambda folder: JSONLinesLog(folder / "log.jsonl"),
+}
+OTHER_LOGS = [(one, other) for one in LOGS for other in LOGS if "python" != other != one]
+OTHER_LOGS += [("sqlite", "python")]
+
+
+@pytest.mark.parametrize(("before", "after"), OTHER_LOGS)
+def test_a_log_of_another_kind_is_refused_or_begun_with_the_old_counts(
+    make_regression, path, before, after
+):
+    whole, stopped, task = make_regression(), make_regression(), make_regression()
+    whole.loop(FinishAfter(after_n_batches=7)).run()
+    stop_after(stopped, path, 5, LOGS[before](path.parent))
+    loop = task.loop(Checkpoint(path), FinishAfter(after_n_batches=7), log=LOGS[after](path.parent))
+
+    with pytest.raises(ValueError, match=r"log of another kind.*ignore=\['log'\]"):
+        loop.run(resume="auto")
+    assert loop.status["iterations_done"] == 0
+    loop.run(resume="auto", ignore=["log"])
+    assert (loop.status["iterations_done"], loop.status["epochs_done"]) == (7, 1)
+    assert 4 not in loop.log
+    assert "saved_to" in loop.log[7]
+    assert task.W.get_value().tobytes() == whole.W.get_value().tobytes()
+    # From now on the new log is that of the checkpoint.
+    again = make_regression().loop(FinishAfter(after_n_batches=9), log=LOGS[after](path.parent))
+    again.run(resume=path)
+    assert "saved_to" in again.log[7]
+
+
+def test_a_missing_database_is_refused_each_time_until_a_new_log_is_begun(make_regression, path):
+    database = path.with_name("log.sqlite")
+    stop_after(make_regression(), path, 5, SQLiteLog(database))
+    database.unlink()
+    task = make_regression()
+    loop = task.loop(Checkpoint(path), FinishAfter(after_n_batches=7), log=SQLiteLog(database))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="does not hold the run"):
+            loop.run(resume="auto")
+    loop.restore(path, ignore="log")
+    loop.run()
+
+    assert loop.status["iterations_done"] == 7
+
+
+@pytest.mark.parametrize("num_batches", [5, 4])
+def test_another_stream_is_refused_or_read_from_the_beginning_of_the_epoch(
+    make_regression, path, num_batches
+):
+    stop_after(make_regression(), path, num_batches, TrainingLog())
+    task = make_regression()
+    scheme = ShuffledScheme(20, 10)
+    stream = DataStream(task.stream.dataset, iteration_scheme=scheme)
+    seen = []
+
+    class Sees(TrainingExtension):
+        def after_batch(self, batch):
+            seen.append(batch["x"])
+
+    extensions = [Sees(), FinishAfter(after_n_epochs=3)]
+    loop = MainLoop(task.algorithm, stream, extensions=extensions)
+    with pytest.raises(ValueError, match=r"ignore=\['stream'\]"):
+        loop.run(resume=path)
+    assert (loop.epoch_iterator, loop.status["iterations_done"]) == (None, 0)
+    loop.run(resume=path, ignore=["stream"])
+
+    assert loop.status["iterations_done"] == num_batches + 4
+    assert loop.status["epochs_done"] == 3
+    expected = []
+    for epoch in (1, 2):
+        expected += [x for x, _ in stream.get_epoch_iterator(epoch=epoch)]
+    numpy.testing.assert_array_equal(numpy.array(seen), numpy.array(expected))
 
 
 @pytest.mark.parametrize("kind", [SQLiteLog, JSONLinesLog])

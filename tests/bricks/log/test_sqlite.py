@@ -1,5 +1,6 @@
 """The database of an SQLiteLog."""
 
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -114,15 +115,33 @@ def test_what_was_flushed_survives_a_kill(tmp_path):
     assert entries(path) == [(1, "cost", 1.0, None)]
 
 
-def test_a_database_that_does_not_hold_the_run_is_refused(tmp_path):
+def test_a_database_that_does_not_hold_the_run_is_refused_and_not_made(tmp_path):
     log = SQLiteLog(tmp_path / "log.sqlite")
     log[1]["cost"] = 1.0
     log.status["iterations_done"] = 1
     again = SQLiteLog(tmp_path / "another.sqlite")
-    again.set_state(log.get_state())
+    before = again.h_uuid
 
-    with pytest.raises(ValueError, match="another.sqlite does not hold the run"):
-        again.resume()
+    with pytest.raises(ValueError, match=r"another.sqlite does not hold the run.*ignore=\['log'\]"):
+        again.set_state(log.get_state())
+    assert not again.database.exists()
+    assert (again.h_uuid, again.status["iterations_done"]) == (before, 0)
+
+
+def test_an_unpickled_log_does_not_pass_for_its_database_when_that_is_missing(tmp_path):
+    log = SQLiteLog(tmp_path / "log.sqlite")
+    log[1]["cost"] = 1.0
+    pickled = pickle.dumps(log)
+    log.database.unlink()
+    again = pickle.loads(pickled)
+    for _ in range(2):
+        # As the main loop does with what was raised.
+        again.current_row["got_exception"] = "refused"
+
+        with pytest.raises(ValueError, match="log.sqlite does not hold the run"):
+            again.flush()
+        with pytest.raises(ValueError, match="log.sqlite does not hold the run"):
+            again.resume()
 
 
 def test_a_database_that_cannot_be_used_is_named(tmp_path):

@@ -127,7 +127,18 @@ class Preferred(Op):
         output_storage[0][0] = inputs[self.choose(node.inputs)].copy()
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Connect the output with the input that holds."""
+        """Connect the output with the input that holds.
+
+        Parameters
+        ----------
+        node : Apply
+            Of this operation.
+
+        Returns
+        -------
+        list of list of bool
+            For each input, whether the output depends on it.
+        """
         return [[place == self.choose(node.inputs)] for place in range(4)]
 
     def L_op(self, inputs: Any, outputs: Any, output_grads: Any) -> list[Any]:
@@ -141,7 +152,21 @@ class Preferred(Op):
         return [eval_points[self.choose(inputs)]]
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Any) -> list[Any]:
-        """Both ways give one shape."""
+        """Give the shape of the output, which is that of both ways.
+
+        Parameters
+        ----------
+        fgraph : FunctionGraph
+            Where the node stands.
+        node : Apply
+            Of this operation.
+        shapes : list of tuple
+            Of the inputs.
+
+        Returns
+        -------
+        list of tuple
+        """
         return [shapes[1]]
 
 

@@ -42,7 +42,6 @@ A loop that was stopped can be run again: it goes on where it was. So can its pi
 made at any batch, and a loop that was built by a script and given the state of a checkpoint.
 """
 
-import inspect
 import logging
 import os
 import signal
@@ -53,9 +52,10 @@ from time import perf_counter
 from typing import Any
 
 from bricks.config import config
+from bricks.epochs import open_epoch, takes_number
 from bricks.interrupts import Signals
 from bricks.log import TrainingLogBase, make_log
-from bricks.ordering import check_records, flat, in_order, warn_of_missing_records
+from bricks.ordering import check_records, flat, handler_of, in_order, warn_of_missing_records
 from bricks.utils import change_recursion_limit
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
@@ -130,6 +130,9 @@ class MainLoop(NamedKeywords):
     (4, 1.875)
     """
 
+    # Whether a batch is being drawn; an exception from outside leaves it so.
+    _drawing = False
+
     def __init__(
         self,
         algorithm: Any,
@@ -192,7 +195,21 @@ class MainLoop(NamedKeywords):
 
         The position of the stream is then ahead of the parameters, and no checkpoint is made.
         """
-        return self._batch is not None
+        return self._batch is not None or self._has_lost_batch()
+
+    def _has_lost_batch(self) -> bool:
+        """Whether an exception came after a batch was drawn and before it was noted."""
+        drawing = self._drawing and self._batch is None
+        return drawing and getattr(self.epoch_iterator, "index", 0) == self._done_in_epoch() + 1
+
+    def _done_in_epoch(self) -> int:
+        return self.status["iterations_done"] - ([0] + self.status["_epoch_ends"])[-1]
+
+    def _draw_lost_batch_again(self) -> None:
+        stream, epoch = self.data_stream, self.status["epochs_done"]
+        if self._has_lost_batch() and takes_number(stream):
+            self.epoch_iterator = open_epoch(stream, epoch, num_done=self._done_in_epoch())
+        self._drawing = False
 
     def find_extension(self, name: str) -> Any:
         """Find an extension by its name, also inside of composite ones.
@@ -326,9 +343,8 @@ class MainLoop(NamedKeywords):
         try:
             state = load_state(path)
         except FileNotFoundError as error:
-            raise FileNotFoundError(
-                f"MainLoop.restore: {error} `run(resume='auto')` begins anew if there is none yet."
-            ) from None
+            way_out = "`run(resume='auto')` begins anew if there is none yet."
+            raise FileNotFoundError(f"MainLoop.restore: {error} {way_out}") from None
         with Archive(path) as archive:
             steps = expected_steps(archive.manifest)
         self.restoring = True
@@ -337,7 +353,7 @@ class MainLoop(NamedKeywords):
         finally:
             self.restoring = False
         set_state(self, state, ignore=ignore)
-        self._batch = None
+        self._batch, self._drawing = None, False
         self.expected_steps = steps
         self.status["training_started"] = True
         logger.info("Restored %s, after %d batches.", path, self.status["iterations_done"])
@@ -414,7 +430,7 @@ class MainLoop(NamedKeywords):
         if not self._initialized and hasattr(self.model, "check_sanity"):
             self.model.check_sanity(self.algorithm)
         for extension in new:
-            handler = _handler(extension, "before_training")
+            handler = handler_of(extension, "before_training")
             if handler is not None:
                 handler()
         if not self._initialized:
@@ -434,7 +450,7 @@ class MainLoop(NamedKeywords):
     def _find_handlers(self) -> None:
         extensions = self.ordered_extensions()
         for name in CALLBACKS:
-            handlers = ((e, _handler(e, name)) for e in extensions)
+            handlers = ((e, handler_of(e, name)) for e in extensions)
             wanted = [(e, handler) for e, handler in handlers if handler is not None]
             if config.profile:
                 self._handlers[name] = [self._timed(e.name, name, h) for e, h in wanted]
@@ -466,6 +482,7 @@ class MainLoop(NamedKeywords):
         self._call("on_resumption")
 
     def _train(self) -> None:
+        self._draw_lost_batch_again()
         stopped = self._must_stop(epoch_ended=False)
         while not stopped:
             if not self.status["epoch_started"] and not self._begin_epoch():
@@ -477,7 +494,7 @@ class MainLoop(NamedKeywords):
 
     def _begin_epoch(self) -> bool:
         try:
-            self.epoch_iterator = self._next_epoch()
+            self.epoch_iterator = open_epoch(self.data_stream, self.status["epochs_done"])
         except StopIteration:
             logger.info("The stream has no more epochs: training ends.")
             return False
@@ -486,23 +503,19 @@ class MainLoop(NamedKeywords):
         self._call("before_epoch")
         return True
 
-    def _next_epoch(self) -> Any:
-        ask = self.data_stream.get_epoch_iterator
-        # By its number, so that others who read the stream in between do not change the training.
-        if "epoch" in inspect.signature(ask).parameters:
-            return ask(as_dict=True, epoch=self.status["epochs_done"])
-        return ask(as_dict=True)
-
     def _process_batches(self) -> bool:
         """Process the rest of the epoch; tell whether it came to its end."""
         times = self.times
         while not self._must_stop(epoch_ended=False):
             start = perf_counter()
             if self._batch is None:
+                self._drawing = True
                 try:
                     self._batch = next(self.epoch_iterator)
                 except StopIteration:
+                    self._drawing = False
                     return True
+                self._drawing = False
             batch = self._batch
             self.status["received_first_batch"] = True
             read = perf_counter()
@@ -621,13 +634,6 @@ class MainLoop(NamedKeywords):
                 f"and buffers; their values are lost, and no checkpoint is written. {way_out} "
                 "`main_loop.restore(path)` puts its values back, also in this process."
             )
-
-
-def _handler(extension: Any, callback: str) -> Callable | None:
-    """Find what to call for a callback; None if the extension has no use for it."""
-    if hasattr(extension, "handler"):
-        return extension.handler(callback)
-    return getattr(extension, callback, None)
 
 
 def _attempt(what: str, function: Callable, *args: Any) -> None:

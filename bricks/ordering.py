@@ -6,7 +6,7 @@ wherever it is in the list; a name that nobody writes is an error or a warning, 
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fuel_data.utils.names import nearest_name
@@ -33,6 +33,26 @@ def flat(extensions: Iterable[Any]) -> Iterator[Any]:
     for extension in extensions:
         yield extension
         yield from flat(getattr(extension, "sub_extensions", ()))
+
+
+def handler_of(extension: Any, callback: str) -> Callable | None:
+    """Find what to call for a callback.
+
+    Parameters
+    ----------
+    extension : TrainingExtension
+        Or any object that has methods named like callbacks.
+    callback : str
+        The callback.
+
+    Returns
+    -------
+    callable or None
+        None if the extension has no use for it.
+    """
+    if hasattr(extension, "handler"):
+        return extension.handler(callback)
+    return getattr(extension, callback, None)
 
 
 def in_order(extensions: Sequence[Any]) -> list[Any]:

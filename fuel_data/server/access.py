@@ -197,8 +197,16 @@ class RunningServer:
         Connection
             To the address.
         """
-        if self._lost_at is None:
+        is_first = self._lost_at is None
+        if is_first:
             self._lost_at = time.monotonic()
+        connection = self._say_hello()
+        if is_first:
+            # A loss long after this hello has all of `timeout` for itself.
+            self._lost_at = None
+        return connection
+
+    def _say_hello(self) -> Connection:
         token = given_token(self.token)
         if token is not None or not self.address.startswith("tcp://"):
             return Connection(self.address, token, self.heartbeat, self._check)

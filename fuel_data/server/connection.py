@@ -94,7 +94,7 @@ class Connection:
         PipelineError
             If it is an error of the pipeline.
         ConnectionLost
-            If there is no further message and the server is gone.
+            If there is no further message and the server is gone, or another is in its place.
         """
         return self._receive(check=None)
 
@@ -102,6 +102,8 @@ class Connection:
         while True:
             message = unpack(self._wait_for_frames(check))
             kind = message["type"]
+            if kind == "refused" and message.get("hello"):
+                raise ConnectionLost("another server has taken the place of the one said hello to")
             if kind == "refused":
                 error = TokenError if message["token"] else ServerError
                 raise error(f"ServerDataStream: the server refuses: {message['reason']}")

@@ -17,6 +17,10 @@ class TokenError(WireError):
     """A token that is missing or wrong."""
 
 
+class StrangerError(WireError):
+    """A message of a client that has not said hello to this server."""
+
+
 class RecipeError(ValueError):
     """A recipe that names no stream: a wrong file, function or argument."""
 

@@ -12,7 +12,8 @@ welcome  server       ``protocol`` and what the stream says of itself: ``sources
                       passed on; dtypes are among it where they are known), ``num_batches``,
                       ``num_examples``, ``digest``, ``pipeline`` (its repr)
 refused  server       ``reason``: another protocol, a wrong token, a message out of order;
-                      ``token``: whether it is the token
+                      ``token``: whether it is the token; ``hello``: whether it is that the client
+                      has not said hello
 open     client       ``epoch``, ``credits``; ``state`` to begin after that position, ``after`` to
                       begin the epoch as it begins after that position of an earlier one
 opened   server       ``state`` before the first batch; ``hwm``: how many batches are prepared ahead
@@ -39,6 +40,10 @@ plain data. Nothing else is needed to go on: after a loss it opens the epoch at 
 same or another server, and the first batch that comes is the next one. Batches that were prepared
 beyond it are thrown away with the connection. A batch whose number is not the expected one counts
 as a loss.
+
+*Reconnections.* ZeroMQ connects again by itself, perhaps to a server that was started in the place
+of the one that said welcome; what waits to be sent goes there. That server has heard no hello, and
+says so, which the client takes for the loss that it is: it says hello on a fresh connection.
 
 *Generators with a memory*, which users hand in as ``rng=``, draw from epoch to epoch on.
 Prefetching draws ahead, and a new server begins anew, so the client that opens an epoch sends the

@@ -18,7 +18,13 @@ from fuel_data.server.addresses import (
     new_token,
     refuse_busy_path,
 )
-from fuel_data.server.errors import AddressError, ServerError, TokenError, WireError
+from fuel_data.server.errors import (
+    AddressError,
+    ServerError,
+    StrangerError,
+    TokenError,
+    WireError,
+)
 from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.protocol import (
     HEARTBEAT,
@@ -270,12 +276,16 @@ class Server:
                 self._clients.add(identity)
                 self._send(identity, welcome)
             elif identity not in self._clients:
-                raise WireError(f"the client sent {message['type']!r} before it said hello.")
+                raise StrangerError(f"the client sent {message['type']!r} before it said hello.")
             else:
                 self._inside.send_multipart([identity, *frames], copy=False)
         except WireError as error:
-            is_token = isinstance(error, TokenError)
-            refusal = {"type": "refused", "reason": str(error), "token": is_token}
+            refusal = {
+                "type": "refused",
+                "reason": str(error),
+                "token": isinstance(error, TokenError),
+                "hello": isinstance(error, StrangerError),
+            }
             self._send(identity, pack(refusal))
 
     def _check_hello(self, message: dict[str, Any]) -> None:

@@ -255,9 +255,9 @@ def given_token(token: str | None) -> str | None:
     Returns
     -------
     str or None
-        The argument, or that of the environment.
+        The argument, or that of the environment. An empty one is none: nobody would ask for it.
     """
-    return os.environ.get(_TOKEN_VARIABLE) if token is None else token
+    return token or os.environ.get(_TOKEN_VARIABLE) or None
 
 
 def new_token() -> str:

@@ -7,6 +7,7 @@ from fuel_data.server.addresses import (
     TokenFile,
     check_address,
     default_address,
+    given_token,
     hold_folder,
     make_ipc_folder,
     refuse_busy_path,
@@ -104,3 +105,12 @@ def test_a_token_is_readable_by_the_user_only():
     assert file.read() == "secret"
     file.remove()
     assert file.read() is None
+
+
+def test_an_empty_token_is_none_and_that_of_the_environment_stands_in(monkeypatch):
+    monkeypatch.setenv("FUEL_SERVER_TOKEN", "")
+    assert given_token(None) is None
+    assert given_token("") is None
+    monkeypatch.setenv("FUEL_SERVER_TOKEN", "secret")
+    assert given_token("") == given_token(None) == "secret"
+    assert given_token("other") == "other"

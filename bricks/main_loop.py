@@ -51,8 +51,10 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
+from bricks.callbacks import find_handlers, print_times
 from bricks.config import config
 from bricks.epochs import open_epoch, takes_number
+from bricks.hyperparameters import compare_with_script, get_hyperparameters
 from bricks.interrupts import Signals
 from bricks.log import TrainingLogBase, make_log
 from bricks.ordering import check_records, flat, handler_of, in_order, warn_of_missing_records
@@ -62,17 +64,6 @@ from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
 
-CALLBACKS = (
-    "before_training",
-    "on_resumption",
-    "before_epoch",
-    "before_batch",
-    "after_batch",
-    "after_epoch",
-    "after_training",
-    "on_error",
-    "on_interrupt",
-)
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -153,6 +144,8 @@ class MainLoop(NamedKeywords):
         self.restoring = False
         # Digests of the compiled step when a checkpoint was written, until the next step is made.
         self.expected_steps: dict[str, str] | None = None
+        # Hyperparameters as the script gave them, before anything changed them.
+        self.script_values: Mapping[str, Any] = {}
         for flag in ("training_started", "epoch_started", "received_first_batch"):
             self.status.setdefault(flag, False)
         self._clear_interrupts()
@@ -167,6 +160,10 @@ class MainLoop(NamedKeywords):
     def __getstate__(self) -> dict[str, Any]:
         passing = {"_handlers": {}, "_running": False, "_signals": Signals(), "restoring": False}
         return self.__dict__ | passing
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of older versions lack it.
+        self.__dict__.update({"script_values": {}} | state)
 
     def __repr__(self) -> str:
         names = ", ".join(str(extension.name) for extension in self.extensions)
@@ -346,7 +343,7 @@ class MainLoop(NamedKeywords):
             way_out = "`run(resume='auto')` begins anew if there is none yet."
             raise FileNotFoundError(f"MainLoop.restore: {error} {way_out}") from None
         with Archive(path) as archive:
-            steps = expected_steps(archive.manifest)
+            manifest = archive.manifest
         self.restoring = True
         try:
             self._prepare()
@@ -354,7 +351,9 @@ class MainLoop(NamedKeywords):
             self.restoring = False
         set_state(self, state, ignore=ignore)
         self._batch, self._drawing = None, False
-        self.expected_steps = steps
+        self.expected_steps = expected_steps(manifest)
+        taken = get_hyperparameters(self.algorithm)
+        self.script_values = compare_with_script(self.script_values, manifest, taken)
         self.status["training_started"] = True
         logger.info("Restored %s, after %d batches.", path, self.status["iterations_done"])
 
@@ -427,6 +426,8 @@ class MainLoop(NamedKeywords):
         if new:
             check_records(self.extensions)
         start = perf_counter()
+        if not self._initialized:
+            self.script_values = get_hyperparameters(self.algorithm)
         if not self._initialized and hasattr(self.model, "check_sanity"):
             self.model.check_sanity(self.algorithm)
         for extension in new:
@@ -448,26 +449,8 @@ class MainLoop(NamedKeywords):
             self.algorithm.check_sources(sources)
 
     def _find_handlers(self) -> None:
-        extensions = self.ordered_extensions()
-        for name in CALLBACKS:
-            handlers = ((e, handler_of(e, name)) for e in extensions)
-            wanted = [(e, handler) for e, handler in handlers if handler is not None]
-            if config.profile:
-                self._handlers[name] = [self._timed(e.name, name, h) for e, h in wanted]
-            else:
-                self._handlers[name] = [handler for _, handler in wanted]
-
-    def _timed(self, extension: str, callback: str, handler: Callable) -> Callable:
-        key = f"{callback}: {extension}"
-
-        def timed(*args: Any) -> None:
-            start = perf_counter()
-            try:
-                handler(*args)
-            finally:
-                self.times[key] = self.times.get(key, 0.0) + perf_counter() - start
-
-        return timed
+        times = self.times if config.profile else None
+        self._handlers = find_handlers(self.ordered_extensions(), times)
 
     def _call(self, callback: str, *args: Any) -> None:
         for handler in self._handlers[callback]:
@@ -609,7 +592,7 @@ class MainLoop(NamedKeywords):
         self._call("after_training")
         self.log.flush()
         if config.profile:
-            _print_times(self.times)
+            print_times(self.times)
 
     def _fail(self, error: BaseException) -> None:
         """Tell the extensions of an exception, whatever else goes wrong meanwhile."""
@@ -641,9 +624,3 @@ def _attempt(what: str, function: Callable, *args: Any) -> None:
         function(*args)
     except Exception:
         logger.exception("MainLoop: %s failed too, after the exception that ended training.", what)
-
-
-def _print_times(times: dict[str, float]) -> None:
-    width = max(len(name) for name in times)
-    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
-        print(f"{name:<{width}}  {seconds:12.6f} s")

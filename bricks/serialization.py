@@ -385,6 +385,7 @@ def _write_main_loop(
         for key, array in arrays.items():
             writer.add_array(f"{part}/{key}", array)
     writer.manifest["kind"] = MAIN_LOOP
+    writer.manifest["script_values"] = dict(getattr(main_loop, "script_values", {}))
     writer.manifest["lowered_steps"] = lowered_steps(main_loop.algorithm)
     store = ArrayStore(writer, places)
     if main_loop.model is not None:

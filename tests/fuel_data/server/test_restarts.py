@@ -66,9 +66,10 @@ def test_a_request_that_reaches_the_next_server_leads_to_a_new_hello(address):
     reference = list(recipes.random().get_epoch_iterator())
     items = []
     with ServerDataStream(address=address, hwm=1, timeout=20) as client:
+        with serving(recipes.random(), address=address):
+            iterator = client.get_epoch_iterator()
         for _ in range(3):
             with serving(recipes.random(), address=address):
-                iterator = iterator if items else client.get_epoch_iterator()
                 items += [next(iterator) for _ in range(2)]
                 wait_until(lambda: has_message(iterator))
             # Asks for one more, which waits until ZeroMQ has connected again.

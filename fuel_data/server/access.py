@@ -18,6 +18,8 @@ MAX_RESTARTS = 3
 # Between two attempts, for what answers at the address may be no data server.
 _PAUSE = 0.05
 _PATIENCE = 30.0
+# Shorter: nobody may be there at all.
+_PATIENCE_AT_ADDRESS = 3.0
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +181,11 @@ class RunningServer:
         Seconds after which it is given up if it cannot be reached.
     heartbeat : float
         Seconds between two signs of life.
+
+    Attributes
+    ----------
+    patience : float
+        Seconds after which a warning says, once, what is waited for and until when.
     """
 
     def __init__(self, address: str, token: str | None, timeout: float, heartbeat: float) -> None:
@@ -186,7 +193,9 @@ class RunningServer:
         self.token = token
         self.timeout = timeout
         self.heartbeat = heartbeat
+        self.patience = _PATIENCE_AT_ADDRESS
         self._lost_at: float | None = None
+        self._has_warned = False
         self._refusal: TokenError | None = None
 
     def connect(self) -> Connection:
@@ -199,7 +208,7 @@ class RunningServer:
         """
         is_first = self._lost_at is None
         if is_first:
-            self._lost_at = time.monotonic()
+            self._begin_to_wait()
         connection = self._say_hello()
         if is_first:
             # A loss long after this hello has all of `timeout` for itself.
@@ -223,8 +232,15 @@ class RunningServer:
         self._refusal = None
         return connection
 
+    def _begin_to_wait(self) -> None:
+        self._lost_at = time.monotonic()
+        self._has_warned = False
+
     def _check(self) -> None:
-        if self._lost_at is not None and time.monotonic() - self._lost_at > self.timeout:
+        if self._lost_at is None:
+            return
+        waited = time.monotonic() - self._lost_at
+        if waited > self.timeout:
             self._lost_at = None
             if self._refusal is not None:
                 raise self._refusal
@@ -232,6 +248,13 @@ class RunningServer:
                 f"ServerDataStream: no server answers at {self.address} for {self.timeout:g} "
                 f"seconds. Start one with 'fuel-server RECIPE --address {self.address}', or "
                 "correct the address; the next read tries again."
+            )
+        if waited > self.patience and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "ServerDataStream: waiting for a server to answer at %s, for %.0f seconds more",
+                self.address,
+                self.timeout - waited,
             )
 
     def lost(self, connection: Connection | None) -> None:
@@ -249,7 +272,7 @@ class RunningServer:
             in its file.
         """
         if self._lost_at is None:
-            self._lost_at = time.monotonic()
+            self._begin_to_wait()
         self._check()
         time.sleep(_PAUSE)
 

@@ -140,6 +140,26 @@ def test_a_server_that_never_comes_is_an_error_that_says_what_to_do(folder):
         next(client.get_epoch_iterator())
 
 
+def test_a_server_that_is_waited_for_is_named_once_with_the_end_of_the_wait(folder, caplog):
+    with ServerDataStream(address=f"ipc://{folder}/never", timeout=1.4) as client:
+        client._access.patience = 0.1
+        with pytest.raises(ServerError, match="no server answers"):
+            next(client.get_epoch_iterator())
+
+    words = f"waiting for a server to answer at ipc://{folder}/never, for 1 seconds more"
+    assert [record.getMessage() for record in caplog.records] == [f"ServerDataStream: {words}"]
+
+
+def test_a_server_that_answers_soon_is_not_waited_for_aloud(caplog):
+    with (
+        serving(recipes.in_order()) as server,
+        ServerDataStream(address=server.address) as client,
+    ):
+        list(client.get_epoch_iterator())
+
+    assert caplog.records == []
+
+
 def test_a_server_that_was_started_again_at_its_address_is_found_and_goes_on(folder):
     address = f"ipc://{folder}/again"
     reference = list(recipes.random().get_epoch_iterator())

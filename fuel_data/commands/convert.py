@@ -14,6 +14,7 @@ from typing import Any
 
 import h5py
 
+from fuel_data.commands.output import say
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.base import UsageError
@@ -52,7 +53,7 @@ def main(args: Sequence[str] | None = None) -> int:
         command = shlex.join([program, *args])
         program = f"{program} {name}"
         for path in _convert(convert, command, options):
-            print(f"{path}: {os.path.getsize(path):,} bytes")
+            say(f"{path}: {os.path.getsize(path):,} bytes")
     except MissingInputFiles as error:
         print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from fuel_data.commands.output import say
 from fuel_data.config_parser import config
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import NeedURLPrefix
@@ -40,9 +41,9 @@ def main(args: Sequence[str] | None = None) -> int:
         clear, download = options["clear"], options.pop("func")
         paths = download(**options) or ()
         for path in paths:
-            print(f"{path}: removed" if clear else f"{path}: {os.path.getsize(path):,} bytes")
+            say(f"{path}: removed" if clear else f"{path}: {os.path.getsize(path):,} bytes")
         if clear and not paths:
-            print("Nothing to remove.")
+            say("Nothing to remove.")
     except (OSError, ValueError, NeedURLPrefix) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import h5py
 
+from fuel_data.commands.output import say
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
 from fuel_data.utils.paths import find_in_data_path
@@ -44,7 +45,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(f"fuel-info: {filename}: {error}", file=sys.stderr)
         return 1
-    print("\n".join(lines))
+    say("\n".join(lines))
     return 0
 
 

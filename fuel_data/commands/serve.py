@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from fuel_data.commands.output import say
 from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
 from fuel_data.server.process import end_with_owner, receive_recipe
@@ -116,7 +117,7 @@ def _serve(options: argparse.Namespace) -> None:
         _handle_signals(lambda *_: server.stop())
         at_end.callback(_handle_signals, signal.default_int_handler)
         if options.owner is None:
-            print(f"fuel-server: serving {options.recipe} at {server.address}", flush=True)
+            say(f"fuel-server: serving {options.recipe} at {server.address}")
         server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
 
 

@@ -1,6 +1,7 @@
 """A user's own arrays, from .npz, .npy and CSV files, as one HDF5 file."""
 
 import argparse
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,6 +13,8 @@ from fuel_data.exceptions import MissingInputFiles
 from fuel_data.randomness import key, permutation
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.progress import progress_bar
+
+logger = logging.getLogger(__name__)
 
 Splits = Mapping[str, Sequence[str]]
 
@@ -118,6 +121,7 @@ def convert_arrays(
     }
     _check_names(arrays, dtypes, "--dtype")
     _check_names(arrays, axis_labels, "--axis-labels")
+    _tell_what_is_lacking(arrays)
     if fractions is not None:
         arrays = _cut(arrays, fractions, seed)
     data = [
@@ -173,6 +177,22 @@ def _check_names(
     for name in given or ():
         if name not in known:
             raise ValueError(f"{argument}: there is no source {name!r}.{nearest_name(name, known)}")
+
+
+def _tell_what_is_lacking(arrays: Mapping[str, Mapping[str, numpy.ndarray]]) -> None:
+    """Warn of splits without a source that another has, which may be meant or a slip."""
+    known = list(dict.fromkeys(source for of_split in arrays.values() for source in of_split))
+    lacking = [
+        f"split {split!r} lacks {', '.join(repr(name) for name in known if name not in of_split)}"
+        for split, of_split in arrays.items()
+        if len(of_split) < len(known)
+    ]
+    if lacking:
+        logger.warning(
+            "fuel-convert arrays: not every split has every source: %s. If they are to be the "
+            "same, give them the same names, by SOURCE=FILE.npy or --columns.",
+            "; ".join(lacking),
+        )
 
 
 def _cut(

@@ -62,6 +62,24 @@ def test_sources_types_and_axes_can_be_named(folder):
     assert y.dtype == "uint8"
 
 
+def test_sources_that_a_split_lacks_are_named(folder, caplog):
+    arguments = ["--train", "train.npz", "--valid", "unlabeled.npz", "--test", "table.csv"]
+
+    assert main(["arrays", *arguments]) == 0
+
+    (record,) = caplog.records
+    assert (
+        "split 'train' lacks 'a', 'b', 'kind'; split 'valid' lacks 'targets', 'a', 'b', 'kind'; "
+        "split 'test' lacks 'features', 'targets'."
+    ) in record.getMessage()
+
+
+def test_nothing_is_said_if_all_splits_have_the_same_sources(folder, caplog):
+    assert main(["arrays", "--train", "train.npz", "--test", "test.npz"]) == 0
+
+    assert caplog.records == []
+
+
 def test_a_table_is_cut_by_fractions_and_no_example_is_lost(folder):
     arguments = ["--all", "table.csv", "--fractions", "train=0.7", "valid=0.2", "test=0.1"]
     arguments += ["--columns", "features=a:b", "kind=kind"]

@@ -411,6 +411,11 @@ def _open(path: Any) -> Any:
             others = [other for other in sorted(os.listdir(folder)) if other.endswith(ending)]
             hint = nearest_name(name, others[:100]) if others else " There is none in its folder."
         raise FileNotFoundError(f"There is no checkpoint {path}.{hint}") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(
+            f"{path} is a folder; expected the file of a checkpoint, such as "
+            f"{os.path.join(path, 'checkpoint.zip')}."
+        ) from None
 
 
 def _open_zip(path: str, file: IO[bytes]) -> zipfile.ZipFile:

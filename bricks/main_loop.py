@@ -280,6 +280,8 @@ class MainLoop(NamedKeywords):
         ------
         ValueError
             If an epoch has no batches, or ``'auto'`` does not know where to look.
+        TypeError
+            If `resume` is neither a path nor ``'auto'``.
         RuntimeError
             If this loop is running already.
         Exception
@@ -402,6 +404,11 @@ class MainLoop(NamedKeywords):
         checkpoint: str | os.PathLike[str] | None,
         ignore: Iterable[str],
     ) -> None:
+        if not isinstance(resume, str | os.PathLike):
+            raise TypeError(
+                "MainLoop.run: `resume` must be 'auto', the path of a checkpoint, or None; got "
+                f"{resume!r}. `resume='auto'` begins a run and goes on with it."
+            )
         if resume != "auto":
             self.restore(resume, ignore)
             return

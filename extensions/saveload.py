@@ -174,6 +174,31 @@ class Checkpoint(SimpleExtension):
         super().add_condition(callbacks_names, predicate, arguments)
         return self
 
+    def before_training(self) -> None:
+        """Look whether checkpoints can be written, before time is spent on training."""
+        self._check_path()
+
+    def on_resumption(self) -> None:
+        """Look again; this may be another process."""
+        self._check_path()
+
+    def _check_path(self) -> None:
+        folder = self.checkpoint_path.absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(
+                f"{self.name}: {self.path} cannot be written, because there is no folder {folder}. "
+                "Make it first, or give another `path`."
+            )
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(
+                f"{self.name}: {self.path} cannot be written, because nothing may be written to "
+                f"the folder {folder}. Change its permissions, or give another `path`."
+            )
+        if self.checkpoint_path.is_dir():
+            raise IsADirectoryError(
+                f"{self.name}: `path` must be a file; {self.path} is a folder."
+            )
+
     def do(self, which_callback: str, *args: Any) -> None:
         """Save the main loop.
 
@@ -237,9 +262,13 @@ class Checkpoint(SimpleExtension):
             row[SAVED_TO] = already
             if not already:
                 del row[SAVED_TO]
-            if os.path.exists(path):
-                error.add_note(f"{self.name}: the checkpoint that was at {path} is still there.")
-            raise
+            there = os.path.exists(path)
+            still = f" The checkpoint that was at {path} is still there." if there else ""
+            if not isinstance(error, OSError) or error.errno is None:
+                error.add_note(f"{self.name}: nothing was saved to {path}.{still}")
+                raise
+            words = f"{self.name}: {path} cannot be written: {os.strerror(error.errno)}.{still}"
+            raise OSError(error.errno, words) from error
 
     def _separately(self) -> dict[str, Any]:
         from bricks.state import named_variables

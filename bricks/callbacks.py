@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any
 
 from bricks.ordering import handler_of
+from bricks.output import until_closed
 
 CALLBACKS = (
     "before_training",
@@ -55,8 +56,9 @@ def print_times(times: dict[str, float]) -> None:
         Seconds.
     """
     width = max(len(name) for name in times)
-    for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
-        print(f"{name:<{width}}  {seconds:12.6f} s")
+    with until_closed():
+        for name, seconds in sorted(times.items(), key=lambda item: -item[1]):
+            print(f"{name:<{width}}  {seconds:12.6f} s", flush=True)
 
 
 def _timed(handler: Callable, key: str, times: dict[str, float]) -> Callable:

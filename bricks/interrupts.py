@@ -10,7 +10,7 @@ _AT_ONCE = 3
 
 
 class Signals:
-    """A context in which SIGINT and SIGTERM are noted, and the old handlers put back afterwards.
+    """A context in which SIGINT, SIGTERM and SIGHUP are noted; the old handlers come back after it.
 
     Outside of the main thread, where Python takes no handlers, nothing is done.
 
@@ -21,7 +21,9 @@ class Signals:
     interrupts : int
         How often SIGINT came.
     terminated : bool
-        Whether SIGTERM came.
+        Whether SIGTERM or SIGHUP came.
+    terminated_by : signal.Signals
+        Which of them came first, if one came.
     in_step : bool
         Whether a step is being done that must come to its end, to be set by who does it: a third
         SIGINT is then held back, the fourth is not.
@@ -33,6 +35,7 @@ class Signals:
         self.received = False
         self.interrupts = 0
         self.terminated = False
+        self.terminated_by = signal.SIGTERM
         self.in_step = False
         self.held = False
         self._old: dict[int, Any] = {}
@@ -40,7 +43,8 @@ class Signals:
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
-        handlers = {signal.SIGINT: self._interrupt, signal.SIGTERM: self._terminate}
+        handlers: dict[int, Any] = {signal.SIGINT: self._interrupt}
+        handlers |= dict.fromkeys((signal.SIGTERM, signal.SIGHUP), self._terminate)
         for number, handler in handlers.items():
             old = signal.getsignal(number)
             # Who started us may have asked that the signal be ignored (nohup, a shell's `&`); None
@@ -73,5 +77,7 @@ class Signals:
             signal.raise_signal(signal.SIGINT)
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if not self.terminated:
+            self.terminated_by = signal.Signals(number)
         self.terminated = True
         self.received = True

@@ -32,11 +32,12 @@ third          ``KeyboardInterrupt`` at once, as an exception like others: `on_e
 fourth         at once, whatever is being done
 SIGTERM        the batch is finished, then training ends as usual, so a checkpoint is written;
                further ones are ignored
+SIGHUP         the same: the terminal was closed. Not if it is ignored, as under ``nohup``
 =============  ===================================================================================
 
 `MainLoop.exit_status` is then what a script should exit with: 0 if training ended by itself, 130
-after SIGINT, 143 after SIGTERM, 1 after an exception. A script that a cluster may stop and start
-again ends in ``main_loop.run(resume='auto'); sys.exit(main_loop.exit_status)``.
+after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 1 after an exception. A script that a cluster may
+stop and start again ends in ``main_loop.run(resume='auto'); sys.exit(main_loop.exit_status)``.
 
 A loop that was stopped can be run again: it goes on where it was. So can its pickle, which may be
 made at any batch, and a loop that was built by a script and given the state of a checkpoint.
@@ -66,7 +67,6 @@ logger = logging.getLogger(__name__)
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 128 + signal.SIGINT
-EXIT_TERMINATED = 128 + signal.SIGTERM
 
 # What a run leaves in its last row, and a run that goes on from there takes out again.
 _END_RECORDS = ("training_finish_requested", "training_finished", "got_exception")
@@ -574,9 +574,11 @@ class MainLoop(NamedKeywords):
         signals.received = False
         status["epoch_interrupt_received"] = signals.interrupts > 0
         status["batch_interrupt_received"] = signals.interrupts > 1 or signals.terminated
-        self.exit_status = EXIT_TERMINATED if signals.terminated else EXIT_INTERRUPTED
+        terminated = 128 + signals.terminated_by
+        self.exit_status = terminated if signals.terminated else EXIT_INTERRUPTED
         if signals.terminated:
-            logger.warning("SIGTERM received: training ends after this batch.")
+            name = signals.terminated_by.name
+            logger.warning("%s received: training ends after this batch.", name)
         elif signals.interrupts > 1:
             logger.warning(
                 "Interrupted again: training ends after this batch. The next one stops it at once."

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import numpy
 
+from bricks.output import until_closed
 from extensions.base import TrainingExtension
 from extensions.reports import format_value
 
@@ -82,7 +83,8 @@ class ProgressBar(TrainingExtension):
         terminal = sys.stderr.isatty()
         kind: Any = _Bar if terminal else _PlainLines
         self._interval = self.seconds if terminal else self.plain_seconds
-        self._line = kind(f"Epoch {status['epochs_done'] + 1}", total, sys.stderr)
+        with until_closed(sys.stderr):
+            self._line = kind(f"Epoch {status['epochs_done'] + 1}", total, sys.stderr)
         self._start = status["_epoch_ends"][-1] if status["_epoch_ends"] else 0
         self._next_time = monotonic() + self._interval
 
@@ -101,7 +103,8 @@ class ProgressBar(TrainingExtension):
         now = monotonic()
         if now >= self._next_time and self._line is not None:
             self._next_time = now + self._interval
-            self._line.show(log.status["iterations_done"] - self._start, self._metrics())
+            with until_closed(sys.stderr):
+                self._line.show(log.status["iterations_done"] - self._start, self._metrics())
 
     def _look_at(self, row: Mapping[str, Any]) -> None:
         for name, value in row.items():
@@ -135,7 +138,8 @@ class ProgressBar(TrainingExtension):
             return
         status = self.main_loop.status
         self._look_at(self.main_loop.log.peek(status["iterations_done"]))
-        self._line.end(status["iterations_done"] - self._start, self._metrics(), whole)
+        with until_closed(sys.stderr):
+            self._line.end(status["iterations_done"] - self._start, self._metrics(), whole)
         self._line = None
 
     def _metrics(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from bricks.output import until_closed
 from extensions.base import SimpleExtension
 
 _TITLES = {
@@ -20,7 +21,7 @@ _HIDDEN = ("got_exception",)
 
 
 class Printing(SimpleExtension):
-    """Print the records of the present row, one a line.
+    """Print the records of the present row, one a line, as long as somebody reads them.
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ class Printing(SimpleExtension):
         """
         log = self.main_loop.log
         row = log.peek(log.status["iterations_done"])
-        print(format_row(title_of(which_callback, log.status), row), flush=True)
+        with until_closed():
+            print(format_row(title_of(which_callback, log.status), row), flush=True)
 
 
 def title_of(which_callback: str, status: Mapping[str, Any]) -> str:

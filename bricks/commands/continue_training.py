@@ -24,6 +24,7 @@ exit status:
   1    training was stopped by an exception
   2    an argument is wrong
   3    the checkpoint is missing, damaged, foreign, or holds no main loop that can be loaded
+  129  SIGHUP: as SIGTERM, because the terminal was closed
   130  SIGINT: training ended after the epoch (once) or the batch (twice)
   143  SIGTERM: training ended after the batch; a checkpoint was written if the run writes them"""
 

@@ -1,5 +1,6 @@
 """The README and the tutorial do what they say: their files and commands are run, in order."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -70,8 +71,11 @@ def test_the_script_of_the_readme_trains_and_goes_on(tmp_path):
 
 def test_the_readme_names_only_modules_that_are_there():
     text = (CHECKOUT / "README.rst").read_text()
-    for module in re.findall(r"``((?:bricks|extensions|fuel_data)(?:\.\w+)*)``$", text, re.M):
-        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+    named = re.findall(r"``((?:bricks|extensions|fuel_data)(?:\.\w+)*)``$", text, re.MULTILINE)
+
+    assert len(named) > 20
+    for module in named:
+        importlib.import_module(module)
 
 
 DOCUMENTS = ["README.rst", "CONTRIBUTING.rst", "CHANGES.rst", "docs/tutorial.rst"]

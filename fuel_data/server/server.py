@@ -317,6 +317,9 @@ class Server:
 
     def close(self) -> None:
         """Stop listening, and remove what was made for it."""
+        # While the port is ours: the next server there leaves its token in the same file.
+        if self._token_file is not None:
+            self._token_file.remove()
         self._router.disable_monitor()
         self._monitor.close()
         self._router.close()
@@ -325,8 +328,6 @@ class Server:
             self._context.term()
         os.close(self._stop_read)
         os.close(self._stop_write)
-        if self._token_file is not None:
-            self._token_file.remove()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

@@ -11,6 +11,7 @@ import zmq
 from numpy.testing import assert_equal
 from server_helpers import serving, wait_until
 
+from fuel_data.server.addresses import TokenFile
 from fuel_data.server.errors import AddressError, ServerError
 from fuel_data.server.server import Server, start_server
 from fuel_data.server.wire import pack, unpack
@@ -214,6 +215,22 @@ def test_tcp_without_a_token_makes_one(connect):
 
         assert not server.address.endswith(":0")
         assert peer.receive()["type"] == "refused"
+
+
+def test_a_server_removes_its_token_before_another_can_have_its_port(monkeypatch):
+    server = Server("tcp://127.0.0.1:0")
+    port = int(server.address.rpartition(":")[2])
+    remove = TokenFile.remove
+
+    def remove_while_bound(file):
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        remove(file)
+
+    monkeypatch.setattr(TokenFile, "remove", remove_while_bound)
+    server.close()
+
+    assert TokenFile(server.address).read() is None
 
 
 def test_a_client_is_answered_while_the_pipeline_works_on_a_batch(connect):

@@ -250,7 +250,7 @@ class Checkpoint(SimpleExtension):
         row = self.main_loop.log.current_row
         already = tuple(row.get(SAVED_TO, ()))
         # Noted before, so that the log in the file has it too.
-        row[SAVED_TO] = (*already, path)
+        row[SAVED_TO] = already if path in already else (*already, path)
         try:
             dump_and_add_to_dump(
                 self.main_loop,

@@ -18,6 +18,11 @@ Go on with the training run that is saved in CHECKPOINT, from the batch at which
 The file holds the main loop as a pickle, which runs code: only for files that you trust.
 Modules of yours are looked for in the current folder too."""
 
+_ENDED = (
+    "is of a run that had ended, after {} batches, so none was done now. `--epochs N` or "
+    "`--batches N` lets it go on beyond that."
+)
+
 _EPILOG = """\
 exit status:
   0    training ended by itself
@@ -56,7 +61,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"bricks-continue: {error}", file=sys.stderr)
         return 2
+    done = main_loop.status["iterations_done"]
     main_loop.run()
+    if main_loop.exit_status == 0 and main_loop.status["iterations_done"] == done:
+        print(f"bricks-continue: {options.checkpoint} {_ENDED.format(done)}", file=sys.stderr)
     return main_loop.exit_status
 
 

@@ -91,6 +91,16 @@ def test_the_loop_is_saved_when_the_triggers_say_so(make_regression, path):
     assert list(load_state(path)["parameters"]) == ["W"]
 
 
+def test_a_row_names_a_file_once_however_often_it_is_written(make_regression, path):
+    checkpoint = Checkpoint(path, after_batch=True, after_epoch=True)
+    loop = make_regression().loop(checkpoint, FinishAfter(after_n_epochs=1))
+    loop.run()
+    loop.run()
+
+    assert loop.log[4]["saved_to"] == (str(path),)
+    assert load_state(path)["log"]["status"]["iterations_done"] == 4
+
+
 def test_a_loop_is_saved_after_training_by_default(make_regression, path):
     task = make_regression()
     task.loop(Checkpoint(path), FinishAfter(after_n_batches=2)).run()

@@ -85,13 +85,17 @@ def batches(path):
     return load_state(path)["log"]["status"]["iterations_done"]
 
 
-def test_a_finished_run_trains_no_further(path):
+def test_a_finished_run_trains_no_further_and_says_why(path, capsys):
     assert main([str(path)]) == 0
+    told = capsys.readouterr().err
+    assert "is of a run that had ended, after 4 batches, so none was done now." in told
+    assert "`--epochs N` or `--batches N` lets it go on" in told
     assert (batches(path), total(path)) == (4, 15 + 1)
 
 
-def test_a_run_goes_on_for_more_batches(path):
+def test_a_run_goes_on_for_more_batches(path, capsys):
     assert main([str(path), "--batches", "2"]) == 0
+    assert "had ended" not in capsys.readouterr().err
     assert (batches(path), total(path)) == (6, 30)
 
 

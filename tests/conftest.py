@@ -23,8 +23,8 @@ def settings_of_nobody(tmp_path_factory):
             if name.startswith(("FUEL_", "BRICKS_", "BLOCKS_")):
                 patch.delenv(name)
         patch.setenv("HOME", str(home))
-        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
-            patch.delenv(name, raising=False)
+        for kind in ("DATA_HOME", "CONFIG_HOME", "CACHE_HOME", "RUNTIME_DIR"):
+            patch.delenv(f"XDG_{kind}", raising=False)
         yield
 
 

@@ -57,6 +57,7 @@ from bricks.config import config
 from bricks.epochs import open_epoch, takes_number
 from bricks.hyperparameters import compare_with_script, get_hyperparameters
 from bricks.interrupts import Signals
+from bricks.locks import claimed
 from bricks.log import TrainingLogBase, make_log
 from bricks.ordering import check_records, flat, handler_of, in_order, warn_of_missing_records
 from bricks.utils import change_recursion_limit
@@ -283,14 +284,18 @@ class MainLoop(NamedKeywords):
         TypeError
             If `resume` is neither a path nor ``'auto'``.
         RuntimeError
-            If this loop is running already.
+            If this loop is running already, or another run writes checkpoints to the same file.
         Exception
             What algorithm, stream or extensions raise.
         """
         if self._running:
             raise RuntimeError("MainLoop.run: this loop is running already.")
-        if resume is not None:
-            self._restore_if_there(resume, checkpoint, ignore)
+        with claimed(self.checkpoint_paths()):
+            if resume is not None:
+                self._restore_if_there(resume, checkpoint, ignore)
+            self._run()
+
+    def _run(self) -> None:
         self._running = True
         self.exit_status = 0
         self._signals = Signals()

@@ -29,6 +29,7 @@ class Checkpoint(SimpleExtension):
     ``saved_to``, a tuple of all paths. Nothing is written while a batch has been drawn that is not
     processed yet, nor when the values of the parameters were lost in a step that failed; a warning
     says so then, and the last checkpoint stays.
+    While the loop runs, another one that writes to `path` is refused (see `bricks.locks`).
 
     Parameters
     ----------

@@ -16,7 +16,6 @@ python_candidates() {
     type -aP python
     for version in "$@"; do
         ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python 2>/dev/null
-        ls "/opt/homebrew/bin/python$version" "/usr/local/bin/python$version" 2>/dev/null
     done
     return 0
 }

@@ -23,7 +23,7 @@ def modern_requirements(extras: list[str]) -> list[str]:
         Lines for ``pip install --requirement``.
     """
     lines = [*(metadata.requires("aesara") or []), *(metadata.requires("firebrick") or [])]
-    found = {}
+    found = set()
     for line in lines:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
         extra = re.search(r"extra == ['\"](.+?)['\"]", marker)
@@ -31,8 +31,8 @@ def modern_requirements(extras: list[str]) -> list[str]:
             continue
         name = re.match(r"[\w.-]+", requirement).group().lower().replace("_", "-")
         if name not in ("aesara", "firebrick"):
-            found[name] = MODERN.get(name, requirement)
-    return sorted(found.values())
+            found.add(MODERN.get(name, requirement))
+    return sorted(found)
 
 
 if __name__ == "__main__":

@@ -202,8 +202,12 @@ def _nan_without_class(costs: Variable, y: Variable, scores: Variable) -> Variab
     """Costs, with NaN where targets that are numbers of classes have no class."""
     if not _are_numbers(y, scores):
         return costs
+    numbers = _numbers(y, scores)
+    missing = tensor.switch(is_class(numbers, scores), 0, float("nan"))
+    # For who looks for the origin of the NaN.
+    missing.tag.targets = (numbers, scores.shape[-1])
     # Added, so that it stays out of the gradient.
-    return costs + tensor.switch(is_class(_numbers(y, scores), scores), 0, float("nan"))
+    return costs + missing
 
 
 def _weights(y: Variable, scores: Variable) -> Any:

@@ -97,6 +97,15 @@ def _evaluate(variables: Sequence[AnyVariable], arrays: Mapping[str, Any]) -> li
 
 
 def _about_shared(variable: AnyVariable) -> str:
+    brick = get_brick(variable)
+    # An allocation is all NaN; who has set values need not initialize.
+    nothing_set = numpy.isnan(variable.get_value()).all()
+    if brick is not None and not brick.initialized and nothing_set:
+        return (
+            f"{brick.path} was never initialized, so {variable_path(variable)} is not finite: "
+            f"{_figures(variable.get_value())}. Call `initialize()` of this brick, or of the one "
+            "that it is a part of, before training."
+        )
     return (
         f"{variable_path(variable)} is not finite before the batch is looked at: "
         f"{_figures(variable.get_value())}. The step that made it so came earlier, or was the one "
@@ -116,6 +125,10 @@ def _about_graph(root: AnyVariable, arrays: Mapping[str, Any]) -> str:
             continue
         reached.add(variable)
         todo.extend(variable.owner.inputs)
+    for variable in order:
+        targets = _about_targets(variable, arrays) if variable in reached else None
+        if targets is not None:
+            return f"{targets} The cost of such an example, {_place(variable, order)}, is NaN."
     first = next((variable for variable in order if variable in reached), root)
     # Integers were not computed so far: an index out of range gives NaN.
     others = [v for v in dict.fromkeys(first.owner.inputs) if v.owner is not None and _is_whole(v)]
@@ -125,6 +138,23 @@ def _about_graph(root: AnyVariable, arrays: Mapping[str, Any]) -> str:
         f"{_figures(values[first])}."
     )
     return f"{what} It is computed from {_about_inputs(first, values, arrays)}."
+
+
+def _about_targets(variable: AnyVariable, arrays: Mapping[str, Any]) -> str | None:
+    """Say which targets are no classes, if a value is NaN for their sake."""
+    targets = getattr(variable.tag, "targets", None)
+    # The inputs may have been replaced since the expression was made.
+    if targets is None or not {v.name for v in explicit_inputs(targets)} <= set(arrays):
+        return None
+    numbers, count = _evaluate(targets, arrays)
+    wrong = sorted({int(n) for n in numpy.ravel(numbers) if not 0 <= n < count})
+    if not wrong:
+        return None
+    shown = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
+    return (
+        f"There is a target {shown}, but there are {count} classes, 0 to {count - 1}: "
+        f"{_figures(numbers)}."
+    )
 
 
 def _about_inputs(variable: AnyVariable, values: Values, arrays: Mapping[str, Any]) -> str:

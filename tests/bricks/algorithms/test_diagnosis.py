@@ -1,12 +1,17 @@
 """Where a cost went wrong, in words."""
 
+import re
+
 import numpy
 import pytest
 from aesara import tensor
 
-from bricks import xla
+from bricks import MLP, Softmax, Tanh, xla
 from bricks.algorithms import GradientDescent, Scale, find_non_finite
 from bricks.base import Brick, application
+from bricks.cost import CategoricalCrossEntropy
+from bricks.graph import ComputationGraph, apply_dropout
+from bricks.initialization import Constant, IsotropicGaussian
 from bricks.roles import PARAMETER, add_role
 
 
@@ -40,6 +45,41 @@ def network(step_rule=None):
 
 def features(*rows):
     return {"features": numpy.array(rows, dtype="float32")}
+
+
+def classifier(initialize=True, dropout=None):
+    x, y = tensor.matrix("features"), tensor.lmatrix("targets")
+    init = {"weights_init": IsotropicGaussian(0.3), "biases_init": Constant(0)}
+    mlp = MLP([Tanh(), Softmax()], [4, 5, 2], seed=1, **init)
+    probabilities = mlp.apply(x)
+    if initialize:
+        mlp.initialize()
+    cost = CategoricalCrossEntropy().apply(y.flatten(), probabilities)
+    graph = ComputationGraph(cost)
+    if dropout is not None:
+        (cost,) = apply_dropout(graph, [mlp.linear_transformations[1].W], dropout).outputs
+    return GradientDescent(cost, graph.parameters)
+
+
+def labelled(*targets):
+    numbers = numpy.array(targets)[:, None]
+    return {"features": numpy.ones((len(targets), 4), "float32"), "targets": numbers}
+
+
+def test_a_brick_that_was_never_initialized_is_named():
+    found = find_non_finite(classifier(initialize=False), labelled(0, 1))
+
+    words = r"/mlp/linear_[01] was never initialized, so /mlp/linear_[01]\.[Wb] is not finite: "
+    assert re.match(words, found)
+    assert "Call `initialize()` of this brick, or of the one that it is a part of" in found
+
+
+@pytest.mark.parametrize("dropout", [None, 0.5])
+def test_targets_that_are_no_classes_are_named(dropout):
+    found = find_non_finite(classifier(dropout=dropout), labelled(0, 2, -1, 1))
+
+    assert found.startswith("There is a target -1, 2, but there are 2 classes, 0 to 1: int64")
+    assert "in /categoricalcrossentropy, is NaN." in found
 
 
 def test_nothing_is_found_where_all_is_finite():

@@ -35,6 +35,9 @@ SIGTERM        the batch is finished, then training ends as usual, so a checkpoi
 SIGHUP         the same: the terminal was closed. Not if it is ignored, as under ``nohup``
 =============  ===================================================================================
 
+Python looks at signals between two steps of its own: those of one kind that come while one call is
+at work in C, such as the first compilation or a long step, count as one.
+
 `MainLoop.exit_status` is then what a script should exit with: 0 if training ended by itself, 130
 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 1 after an exception. A script that a cluster may
 stop and start again ends in ``main_loop.run(resume='auto'); sys.exit(main_loop.exit_status)``.

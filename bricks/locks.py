@@ -27,6 +27,10 @@ def claimed(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
     paths : iterable of path
         Of the checkpoints.
 
+    Yields
+    ------
+    None
+
     Raises
     ------
     CheckpointInUse

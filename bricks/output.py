@@ -25,6 +25,10 @@ def until_closed(file: IO[str] | None = None) -> Iterator[None]:
     file : file, optional
         Of text. By default standard output.
 
+    Yields
+    ------
+    None
+
     Raises
     ------
     OSError

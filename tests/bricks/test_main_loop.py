@@ -547,32 +547,6 @@ def test_sigterm_finishes_the_batch_and_a_second_one_changes_nothing():
     assert loop.exit_status == 143
 
 
-def test_sighup_ends_training_like_sigterm_and_has_an_exit_status_of_its_own(caplog):
-    def hang_up_and_terminate():
-        send(signal.SIGHUP)()
-        send(signal.SIGTERM)()
-
-    recorder = Recorder()
-    loop = make_loop(recorder, actions={2: hang_up_and_terminate})
-    loop.run()
-
-    assert loop.algorithm.seen == [1, 2]
-    assert recorder.names()[-2:] == ["on_interrupt", "after_training"]
-    assert loop.exit_status == 129
-    assert "SIGHUP received: training ends after this batch" in caplog.text
-
-
-def test_sighup_that_is_ignored_as_under_nohup_changes_nothing():
-    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        loop = make_loop(FinishAfter(after_n_epochs=2), actions={1: send(signal.SIGHUP)})
-        loop.run()
-    finally:
-        signal.signal(signal.SIGHUP, old)
-
-    assert (loop.status["epochs_done"], loop.exit_status) == (2, 0)
-
-
 def test_sigterm_after_the_last_batch_of_an_epoch_leaves_the_epoch_to_the_next_run():
     recorder = Recorder()
     loop = make_loop(recorder, FinishAfter(after_n_epochs=1), actions={3: send(signal.SIGTERM)})

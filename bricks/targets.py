@@ -200,10 +200,13 @@ def _is_number(numbers: Variable, scores: Variable) -> Variable:
 
 def _nan_without_class(costs: Variable, y: Variable, scores: Variable) -> Variable:
     """Costs, with NaN where targets that are numbers of classes have no class."""
-    if not _are_numbers(y, scores):
+    known = _are_numbers(y, scores)
+    if not known and not _may_be_numbers(y):
         return costs
     numbers = _numbers(y, scores)
     missing = tensor.switch(is_class(numbers, scores), 0, float("nan"))
+    if not known:
+        missing = tensor.switch(tensor.eq(y.shape[-1], 1), missing, 0)
     # For who looks for the origin of the NaN.
     missing.tag.targets = (numbers, scores.shape[-1])
     # Added, so that it stays out of the gradient.

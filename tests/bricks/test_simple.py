@@ -214,6 +214,24 @@ def test_a_class_that_is_none_of_them_costs_nan(backend, number):
     numpy.testing.assert_array_equal(numpy.isnan(cost), [True, False])
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_class_that_is_none_of_them_costs_nan_also_in_a_column_of_unknown_width(backend):
+    scores, column = tensor.matrix("scores"), tensor.lmatrix("y")
+    cost = Softmax().categorical_cross_entropy(column, scores)
+    gradient = tensor.grad(cost[1], scores)
+    values = {scores: [[0, 1, 2], [2, 1, 0]]}
+
+    wrong, _ = compute([cost, gradient], {**values, column: [[3], [0]]}, backend)
+    one_hot, _ = compute([cost, gradient], {**values, column: [[0, 0, 1], [1, 0, 0]]}, backend)
+    right, slope = compute([cost, gradient], {**values, column: [[2], [0]]}, backend)
+
+    numpy.testing.assert_array_equal(numpy.isnan(wrong), [True, False])
+    numpy.testing.assert_allclose(right, one_hot)
+    probabilities = numpy.exp([2, 1, 0]) / numpy.exp([2, 1, 0]).sum()
+    numpy.testing.assert_allclose(slope[1], probabilities - [1, 0, 0], rtol=1e-5)
+
+
+
 def test_an_outcome_of_weight_zero_and_probability_zero_costs_nothing():
     x, y = tensor.matrix("x"), tensor.matrix("y")
     costs = Softmax().categorical_cross_entropy(y, x)

@@ -32,24 +32,16 @@ from bricks.simple import (
     Tanh,
 )
 from bricks.testing.checks import BrickCase
+from bricks.testing.examples import (
+    INIT,
+    WEIGHTS,
+    draw_floats,
+    draw_probabilities,
+    linear,
+    softmax,
+)
 
-_INIT = {"weights_init": IsotropicGaussian(0.5), "biases_init": IsotropicGaussian(0.5)}
-_WEIGHTS = {"weights_init": IsotropicGaussian(0.5)}
 _NAMES = ["a", "b"]
-
-
-def _floats(*shape: int, seed: int = 0) -> numpy.ndarray:
-    return numpy.random.RandomState(seed).standard_normal(shape).astype("float32")
-
-
-def _probabilities(*shape: int, seed: int = 0) -> numpy.ndarray:
-    numbers = numpy.random.RandomState(seed).uniform(0.1, 1.0, shape)
-    return (numbers / numbers.sum(axis=-1, keepdims=True)).astype("float32")
-
-
-def _softmax(x: numpy.ndarray) -> numpy.ndarray:
-    exponentials = numpy.exp(x - x.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def _cross_entropy(y: numpy.ndarray, p: numpy.ndarray) -> numpy.ndarray:
@@ -65,13 +57,9 @@ def _error_rate(y: numpy.ndarray, scores: numpy.ndarray) -> numpy.ndarray:
     return (numbers != scores.argmax(axis=-1)).mean()
 
 
-def _linear(parameters: Any, path: str, x: numpy.ndarray) -> numpy.ndarray:
-    return x @ parameters[path + ".W"] + parameters.get(path + ".b", 0)
-
-
 def _activation(brick: type[Brick], function: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
     name = brick.__name__.lower()
-    inputs = {"input_": _floats(3, 4)}
+    inputs = {"input_": draw_floats(3, 4)}
     return BrickCase(name, brick, inputs, lambda _, input_: function(input_))
 
 
@@ -87,49 +75,49 @@ def _cost(brick: Any, y: numpy.ndarray, y_hat: numpy.ndarray, function: Any) -> 
 
 
 def _linear_maxout(parameters: Any, input_: numpy.ndarray) -> numpy.ndarray:
-    pieces = _linear(parameters, "/linearmaxout/linear", input_)
+    pieces = linear(parameters, "/linearmaxout/linear", input_)
     return pieces.reshape(*input_.shape[:-1], 2, 3).max(axis=-1)
 
 
 def _mlp(parameters: Any, input_: numpy.ndarray) -> numpy.ndarray:
-    hidden = numpy.tanh(_linear(parameters, "/mlp/linear_0", input_))
-    return _softmax(_linear(parameters, "/mlp/linear_1", hidden))
+    hidden = numpy.tanh(linear(parameters, "/mlp/linear_0", input_))
+    return softmax(linear(parameters, "/mlp/linear_1", hidden))
 
 
 def _distribute(parameters: Any, source: Any, a: Any, b: Any) -> list[numpy.ndarray]:
     return [
-        target + _linear(parameters, f"/distribute/fork_{name}", source)
+        target + linear(parameters, f"/distribute/fork_{name}", source)
         for name, target in {"a": a, "b": b}.items()
     ]
 
 
-_X = {"input_": _floats(3, 4)}
-_TWO = {"a": _floats(3, 4), "b": _floats(3, 5, seed=1)}
+_X = {"input_": draw_floats(3, 4)}
+_TWO = {"a": draw_floats(3, 4), "b": draw_floats(3, 5, seed=1)}
 _CLASSES = numpy.array([0, 4, 2])
-_SCORES = _floats(3, 5)
+_SCORES = draw_floats(3, 5)
 _BITS = numpy.array([[0, 1, 1, 0, 1], [1, 0, 0, 0, 1], [0, 0, 1, 1, 1]], dtype="uint8")
 
 #: All bricks, in all their ways of being used that differ.
 BRICK_CASES: tuple[BrickCase, ...] = (
     BrickCase(
         "linear",
-        lambda: Linear(4, 2, **_INIT),
+        lambda: Linear(4, 2, **INIT),
         _X,
-        lambda p, input_: _linear(p, "/linear", input_),
+        lambda p, input_: linear(p, "/linear", input_),
         wrong_shapes={"input_": (3, 5)},
     ),
     BrickCase(
         "linear-without-bias-on-bytes",
-        lambda: Linear(5, 2, use_bias=False, **_WEIGHTS),
+        lambda: Linear(5, 2, use_bias=False, **WEIGHTS),
         {"input_": _BITS},
-        lambda p, input_: _linear(p, "/linear", input_),
+        lambda p, input_: linear(p, "/linear", input_),
         wrong_shapes={"input_": (3, 4)},
     ),
     BrickCase(
         "linear-over-time",
-        lambda: Linear(4, 2, **_INIT),
-        {"input_": _floats(2, 3, 4)},
-        lambda p, input_: _linear(p, "/linear", input_),
+        lambda: Linear(4, 2, **INIT),
+        {"input_": draw_floats(2, 3, 4)},
+        lambda p, input_: linear(p, "/linear", input_),
         wrong_shapes={"input_": (2, 3, 5)},
     ),
     BrickCase(
@@ -148,7 +136,7 @@ BRICK_CASES: tuple[BrickCase, ...] = (
     ),
     BrickCase(
         "linearmaxout",
-        lambda: LinearMaxout(4, 2, 3, **_INIT),
+        lambda: LinearMaxout(4, 2, 3, **INIT),
         _X,
         _linear_maxout,
         wrong_shapes={"input_": (3, 5)},
@@ -159,49 +147,49 @@ BRICK_CASES: tuple[BrickCase, ...] = (
     _activation(Softplus, lambda x: numpy.log1p(numpy.exp(x))),
     _activation(Rectifier, lambda x: numpy.maximum(x, 0)),
     _activation(LeakyRectifier, lambda x: numpy.where(x > 0, x, 0.01 * x)),
-    _activation(Softmax, _softmax),
+    _activation(Softmax, softmax),
     BrickCase(
         "softmax-log-probabilities",
         Softmax,
         _X,
-        lambda _, input_: numpy.log(_softmax(input_)),
+        lambda _, input_: numpy.log(softmax(input_)),
         application="log_probabilities",
     ),
     BrickCase(
         "softmax-cross-entropy-of-classes",
         Softmax,
         {"y": _CLASSES, "x": _SCORES},
-        lambda _, y, x: _cross_entropy(y, _softmax(x)),
+        lambda _, y, x: _cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         wrong_shapes={"y": (), "x": (5,)},
     ),
     BrickCase(
         "softmax-cross-entropy-of-a-distribution",
         Softmax,
-        {"y": _probabilities(3, 5), "x": _SCORES},
-        lambda _, y, x: _cross_entropy(y, _softmax(x)),
+        {"y": draw_probabilities(3, 5), "x": _SCORES},
+        lambda _, y, x: _cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         wrong_shapes={"x": (5,)},
     ),
     BrickCase(
         "ndimensionalsoftmax",
         NDimensionalSoftmax,
-        {"input_": _floats(2, 3, 4)},
-        lambda _, input_: _softmax(input_),
+        {"input_": draw_floats(2, 3, 4)},
+        lambda _, input_: softmax(input_),
         options={"extra_ndim": 1},
     ),
     BrickCase(
         "ndimensionalsoftmax-cross-entropy",
         NDimensionalSoftmax,
-        {"y": numpy.array([[0, 1, 4], [3, 2, 0]]), "x": _floats(2, 3, 5)},
-        lambda _, y, x: _cross_entropy(y, _softmax(x)),
+        {"y": numpy.array([[0, 1, 4], [3, 2, 0]]), "x": draw_floats(2, 3, 5)},
+        lambda _, y, x: _cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         options={"extra_ndim": 1},
         wrong_shapes={"x": (5,)},
     ),
     BrickCase(
         "lookuptable",
-        lambda: LookupTable(5, 3, **_WEIGHTS),
+        lambda: LookupTable(5, 3, **WEIGHTS),
         {"indices": numpy.array([[0, 4, 4], [1, 0, 2]])},
         lambda p, indices: p["/lookuptable.W"][indices],
     ),
@@ -209,67 +197,67 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         "sequence",
         lambda: Sequence([Tanh(), Softmax()]),
         _X,
-        lambda _, input_: _softmax(numpy.tanh(input_)),
+        lambda _, input_: softmax(numpy.tanh(input_)),
     ),
     BrickCase(
         "feedforwardsequence",
-        lambda: FeedforwardSequence([Linear(4, 2, **_INIT), Tanh()]),
+        lambda: FeedforwardSequence([Linear(4, 2, **INIT), Tanh()]),
         _X,
-        lambda p, input_: numpy.tanh(_linear(p, "/feedforwardsequence/linear", input_)),
+        lambda p, input_: numpy.tanh(linear(p, "/feedforwardsequence/linear", input_)),
         wrong_shapes={"input_": (3, 5)},
     ),
     BrickCase(
         "mlp",
-        lambda: MLP([Tanh(), Softmax()], [4, 3, 2], **_INIT),
+        lambda: MLP([Tanh(), Softmax()], [4, 3, 2], **INIT),
         _X,
         _mlp,
         wrong_shapes={"input_": (3, 5)},
     ),
     BrickCase(
         "parallel",
-        lambda: Parallel(_NAMES, [4, 5], [2, 3], Linear(), **_INIT),
+        lambda: Parallel(_NAMES, [4, 5], [2, 3], Linear(), **INIT),
         _TWO,
         lambda p, a, b: [
-            _linear(p, "/parallel/linear_a", a),
-            _linear(p, "/parallel/linear_b", b),
+            linear(p, "/parallel/linear_a", a),
+            linear(p, "/parallel/linear_b", b),
         ],
         wrong_shapes={"a": (3, 5)},
     ),
     BrickCase(
         "fork",
-        lambda: Fork(_NAMES, 4, output_dims=[2, 3], **_INIT),
+        lambda: Fork(_NAMES, 4, output_dims=[2, 3], **INIT),
         _X,
-        lambda p, input_: [_linear(p, f"/fork/fork_{name}", input_) for name in _NAMES],
+        lambda p, input_: [linear(p, f"/fork/fork_{name}", input_) for name in _NAMES],
         wrong_shapes={"input_": (3, 5)},
     ),
     BrickCase(
         "distribute",
-        lambda: Distribute(_NAMES, "source", [4, 5], 2, **_WEIGHTS),
-        {"source": _floats(3, 2, seed=2), **_TWO},
+        lambda: Distribute(_NAMES, "source", [4, 5], 2, **WEIGHTS),
+        {"source": draw_floats(3, 2, seed=2), **_TWO},
         _distribute,
         wrong_shapes={"source": (3, 3), "a": (3, 5)},
     ),
     BrickCase(
         "merge",
-        lambda: Merge(_NAMES, [4, 5], 2, **_WEIGHTS),
+        lambda: Merge(_NAMES, [4, 5], 2, **WEIGHTS),
         _TWO,
-        lambda p, a, b: _linear(p, "/merge/linear_a", a) + _linear(p, "/merge/linear_b", b),
+        lambda p, a, b: linear(p, "/merge/linear_a", a) + linear(p, "/merge/linear_b", b),
         wrong_shapes={"b": (3, 4)},
     ),
     _cost(
         BinaryCrossEntropy,
         _BITS,
-        _probabilities(3, 5),
+        draw_probabilities(3, 5),
         lambda y, p: -(y * numpy.log(p) + (1 - y) * numpy.log1p(-p)).sum(axis=1).mean(),
     ),
     _cost(AbsoluteError, _BITS, _SCORES, lambda y, p: abs(y - p).sum(axis=1).mean()),
     _cost(SquaredError, _BITS, _SCORES, lambda y, p: ((y - p) ** 2).sum(axis=1).mean()),
     *(
-        _cost(brick, y, _probabilities(3, 5), function)
+        _cost(brick, y, draw_probabilities(3, 5), function)
         for brick, function in {
             CategoricalCrossEntropy: lambda y, p: _cross_entropy(y, p).mean(),
             MisclassificationRate: _error_rate,
         }.items()
-        for y in (_CLASSES, _CLASSES[:, None].astype("uint8"), _probabilities(3, 5, seed=3))
+        for y in (_CLASSES, _CLASSES[:, None].astype("uint8"), draw_probabilities(3, 5, seed=3))
     ),
 )

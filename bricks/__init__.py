@@ -41,7 +41,7 @@ _HOMES = {
     ),
     "bricks.sequences": ("FeedforwardSequence", "MLP", "Sequence"),
     "bricks.parallel": ("Distribute", "Fork", "Merge", "Parallel"),
-    "bricks.lookup": ("LookupTable",),
+    "bricks.lookup": ("LookupTable", "TiedProjection"),
     "bricks.wrappers": ("BrickWrapper", "WithExtraDims"),
     "bricks.inference": ("load",),
 }

@@ -14,7 +14,7 @@ from bricks.cost import (
     SquaredError,
 )
 from bricks.initialization import IsotropicGaussian
-from bricks.lookup import LookupTable
+from bricks.lookup import LookupTable, TiedProjection
 from bricks.parallel import Distribute, Fork, Merge, Parallel
 from bricks.sequences import MLP, FeedforwardSequence, Sequence
 from bricks.simple import (
@@ -192,6 +192,13 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         lambda: LookupTable(5, 3, **WEIGHTS),
         {"indices": numpy.array([[0, 4, 4], [1, 0, 2]])},
         lambda p, indices: p["/lookuptable.W"][indices],
+    ),
+    BrickCase(
+        "tiedprojection",
+        lambda: TiedProjection(LookupTable(5, 4), **INIT),
+        _X,
+        lambda p, input_: input_ @ p["/tiedprojection/lookuptable.W"].T + p["/tiedprojection.b"],
+        wrong_shapes={"input_": (3, 5)},
     ),
     BrickCase(
         "sequence",

@@ -2,10 +2,14 @@ import numpy
 import pytest
 from aesara import tensor
 
-from bricks import LookupTable, xla
+from bricks import MLP, LookupTable, TiedProjection, xla
 from bricks.algorithms import GradientDescent, find_non_finite
-from bricks.initialization import IsotropicGaussian
+from bricks.filter import VariableFilter
+from bricks.graph import ComputationGraph
+from bricks.initialization import Constant, IsotropicGaussian
+from bricks.model import Model
 from bricks.roles import WEIGHT, has_roles
+from bricks.select import Selector
 
 
 def make_table():
@@ -101,3 +105,74 @@ def test_the_size_may_be_pushed_as_that_of_a_feedforward_brick():
     table.allocate()
 
     assert table.W.get_value().shape == (5, 7)
+
+
+def make_tied(**kwargs):
+    """A table of words and a projection that shares it."""
+    words = LookupTable(5, 3, weights_init=IsotropicGaussian(), name="words")
+    scores = TiedProjection(words, biases_init=IsotropicGaussian(), name="scores", **kwargs)
+    scores.initialize()
+    return words, scores
+
+
+def test_a_tied_table_learns_from_both_of_its_uses():
+    words, scores = make_tied()
+    x, y = tensor.lvector("x"), tensor.lvector("y")
+    found = scores.apply(words.apply(x))
+    cost = found[tensor.arange(2), y].sum()
+    indices, targets = numpy.array([1, 4]), numpy.array([3, 1])
+
+    values, gradient = xla.function([x, y], [found, tensor.grad(cost, words.W)])(indices, targets)
+
+    W = words.W.get_value().astype("float64")
+    numpy.testing.assert_allclose(values, W[indices] @ W.T + scores.b.get_value(), rtol=1e-5)
+    # The cost is W[1]·W[3] + W[4]·W[1], so each row gets the sum of those it meets.
+    expected = numpy.zeros((5, 3))
+    expected[1], expected[3], expected[4] = W[3] + W[4], W[1], W[1]
+    numpy.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+def test_a_tied_table_is_one_parameter_with_one_name():
+    words, scores = make_tied()
+    y = scores.apply(words.apply(tensor.lvector("x")))
+
+    assert list(Model(y).get_parameter_dict()) == ["/scores/words.W", "/scores.b"]
+    assert list(Selector(scores).get_parameters()) == ["/scores.b", "/scores/words.W"]
+    weights = VariableFilter(roles=[WEIGHT])(ComputationGraph(y).variables)
+    assert weights == [words.W]
+
+
+def test_a_tied_table_without_biases_has_none():
+    _, scores = make_tied(use_bias=False)
+
+    assert len(scores.parameters) == 0
+    with pytest.raises(AttributeError, match="/scores has no biases: use_bias is False"):
+        _ = scores.b
+
+
+def test_a_tied_table_keeps_the_scheme_that_was_chosen_for_it():
+    chosen = LookupTable(5, 3, weights_init=Constant(2))
+    TiedProjection(chosen, use_bias=False, weights_init=Constant(7)).initialize()
+    open_one = LookupTable(5, 3)
+    TiedProjection(open_one, use_bias=False, weights_init=Constant(7)).initialize()
+
+    assert (chosen.W.get_value() == 2).all()
+    assert (open_one.W.get_value() == 7).all()
+
+
+def test_sizes_may_be_pushed_through_the_projection():
+    table = LookupTable()
+    scores = TiedProjection(table)
+    scores.input_dim, scores.output_dim = 4, 9
+    scores.allocate()
+
+    assert table.W.get_value().shape == (9, 4)
+    assert scores.b.get_value().shape == (9,)
+    assert scores.get_dims(["input_", "output"]) == [4, 9]
+
+
+def test_a_projection_refuses_other_bricks_and_inputs_of_another_size():
+    with pytest.raises(TypeError, match="TiedProjection: `table` must be a LookupTable.*Linear"):
+        TiedProjection(MLP([None], [2, 2]))
+    with pytest.raises(ValueError, match=r"/scores\.apply: `input_` must have 3 features"):
+        make_tied()[1].apply(tensor.TensorType("float32", (None, 4))("x"))

@@ -40,6 +40,7 @@ from bricks.testing.examples import (
     linear,
     softmax,
 )
+from bricks.testing.recurrent_cases import RECURRENT_CASES
 
 _NAMES = ["a", "b"]
 
@@ -267,4 +268,5 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         }.items()
         for y in (_CLASSES, _CLASSES[:, None].astype("uint8"), draw_probabilities(3, 5, seed=3))
     ),
+    *RECURRENT_CASES,
 )

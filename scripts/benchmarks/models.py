@@ -88,6 +88,23 @@ class Model(NamedTuple):
         """
         return self.make(self.small_sizes if small else self.sizes)
 
+    def arrays(self, small: bool = False) -> tuple[dict[str, numpy.ndarray], Batch]:
+        """Give first values and data, for implementations that share them.
+
+        Parameters
+        ----------
+        small : bool, optional
+            Whether to take the sizes of quick tests.
+
+        Returns
+        -------
+        parameters : dict of str to array
+        batch : list of array
+        """
+        graph = self.graph(small)
+        values = {name: variable.get_value() for name, variable in graph.parameters.items()}
+        return values, graph.batch
+
     def build(self, small: bool = False) -> tuple[xla.Function, Batch]:
         """Compile the training step: the cost, its gradients, and an update of all parameters.
 
@@ -467,6 +484,26 @@ def embedding(sizes: Sizes) -> Graph:
     )
 
 
+def overhead(sizes: Sizes) -> Graph:
+    """Make a cost of many small parameters, whose step is nearly nothing but its call.
+
+    Parameters
+    ----------
+    sizes : dict
+        ``parameters``, how many.
+
+    Returns
+    -------
+    Graph
+    """
+    x = tensor.matrix("x")
+    parameters = {
+        f"W{number}": _weights(f"W{number}", 8, 8) for number in range(sizes["parameters"])
+    }
+    cost = sum((x * parameter).sum() for parameter in parameters.values())
+    return Graph([x], cost, parameters, [_features(8, 8)])
+
+
 MODELS = [
     Model(
         "mlp",
@@ -510,4 +547,11 @@ MODELS = [
         {"batch": 64, "context": 8, "words": 50_000, "width": 256},
         {"batch": 3, "context": 2, "words": 9, "width": 4},
     ),
+]
+
+#: What a call costs beside the computation.
+OVERHEADS = [
+    Model(f"overhead{number}", f"{number} parameters of 8 × 8", overhead, sizes, sizes)
+    for number in (10, 100)
+    for sizes in [{"parameters": number}]
 ]

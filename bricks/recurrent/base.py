@@ -28,7 +28,7 @@ import aesara
 import numpy
 from aesara import tensor
 from aesara.compile import sharedvalue
-from aesara.graph.basic import Constant, Variable, clone_replace
+from aesara.graph.basic import Constant, Variable, clone_get_equiv
 from aesara.raise_op import Assert
 from aesara.tensor.type import TensorType
 
@@ -505,10 +505,19 @@ class _Traced:
         given = [*elements, *rest]
         replaced = dict(zip(self.inputs, given, strict=False))
         replaced.update((old, NextKey()(key)) for old, key in zip(self.keys, keys, strict=True))
-        replaced = {old: new for old, new in replaced.items() if old is not new}
         wanted = [*self.outputs, *self._updates.values()]
-        # What the scan gives has lengths that are not known; they were known, to be checked.
-        new = clone_replace(wanted, replace=list(replaced.items()), rebuild_strict=False)
+        # What is given stands in the new graph as it is: a copy of a context that is computed
+        # would be computed anew in each step. It has lengths that are not known; they were
+        # known, to be checked.
+        copies = clone_get_equiv(
+            list(replaced),
+            wanted,
+            copy_inputs=False,
+            copy_orphans=False,
+            memo=dict(replaced),
+            strict=False,
+        )
+        new = [copies.get(variable, variable) for variable in wanted]
         outputs, updates = new[: len(self.outputs)], new[len(self.outputs) :]
         return outputs, dict(zip(self._updates, updates, strict=True))
 

@@ -13,11 +13,13 @@ from typing import Any
 import aesara
 from aesara.compile.mode import Mode, get_mode, optdb, predefined_modes
 from aesara.graph.fg import FunctionGraph
+from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.link.basic import Container, PerformLinker
 from aesara.link.utils import map_storage
 from aesara.link.vm import VMLinker
 
+from bricks.xla.increments import chain_increments
 from fuel_data.utils.names import nearest_name
 
 __all__ = ["aesara_mode", "rewrite_copy", "rewriting_mode"]
@@ -37,8 +39,12 @@ _ONLY_FOR_C = (
     "scan_make_inplace",
 )
 
-#: It takes the shape of what is written through places and a slice for another one, and raises.
-_WRONG = ("local_useless_inc_subtensor_alloc",)
+#: The first takes the shape of what is written through places and a slice for another one, and
+#: raises. So does the second, where one table is looked up twice; `bricks.xla.increments` is right.
+_WRONG = ("local_useless_inc_subtensor_alloc", "pre_local_IncSubtensor_serialize")
+
+# Where Aesara has its own: just before the graph is brought into its canonical form.
+optdb.register("chain_increments", in2out(chain_increments), "fast_run", position=0.99)
 
 #: Rewrites that cost much of the building time and save little of the running time.
 _SLOW_TO_BUILD = ("scan_save_mem", "local_subtensor_merge")

@@ -6,13 +6,6 @@ from typing import Any
 import numpy
 
 from bricks.base import Brick
-from bricks.cost import (
-    AbsoluteError,
-    BinaryCrossEntropy,
-    CategoricalCrossEntropy,
-    MisclassificationRate,
-    SquaredError,
-)
 from bricks.initialization import IsotropicGaussian
 from bricks.lookup import LookupTable, TiedProjection
 from bricks.parallel import Distribute, Fork, Merge, Parallel
@@ -32,9 +25,11 @@ from bricks.simple import (
     Tanh,
 )
 from bricks.testing.checks import BrickCase
+from bricks.testing.cost_cases import COST_CASES
 from bricks.testing.examples import (
     INIT,
     WEIGHTS,
+    cross_entropy,
     draw_floats,
     draw_probabilities,
     linear,
@@ -45,34 +40,10 @@ from bricks.testing.recurrent_cases import RECURRENT_CASES
 _NAMES = ["a", "b"]
 
 
-def _cross_entropy(y: numpy.ndarray, p: numpy.ndarray) -> numpy.ndarray:
-    y = y[..., 0] if y.shape[-1:] == (1,) else y
-    if y.ndim == p.ndim:
-        return -(y * numpy.log(p)).sum(axis=-1)
-    return -numpy.log(numpy.take_along_axis(p, y[..., None].astype(int), axis=-1)[..., 0])
-
-
-def _error_rate(y: numpy.ndarray, scores: numpy.ndarray) -> numpy.ndarray:
-    y = y[..., 0] if y.shape[-1:] == (1,) else y
-    numbers = y.argmax(axis=-1) if y.ndim == scores.ndim else y
-    return (numbers != scores.argmax(axis=-1)).mean()
-
-
 def _activation(brick: type[Brick], function: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
     name = brick.__name__.lower()
     inputs = {"input_": draw_floats(3, 4)}
     return BrickCase(name, brick, inputs, lambda _, input_: function(input_))
-
-
-def _cost(brick: Any, y: numpy.ndarray, y_hat: numpy.ndarray, function: Any) -> Any:
-    wrong: dict[str, tuple[int, ...]] = {"y": (), "y_hat": (7,)}
-    name = f"{brick.__name__.lower()}-{y.dtype}-{y.ndim}"
-    inputs = {"y": y, "y_hat": y_hat}
-
-    def reference(_: Any, y: numpy.ndarray, y_hat: numpy.ndarray) -> Any:
-        return function(y, y_hat)
-
-    return BrickCase(name, brick, inputs, reference, wrong_shapes=wrong)
 
 
 def _linear_maxout(parameters: Any, input_: numpy.ndarray) -> numpy.ndarray:
@@ -160,7 +131,7 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         "softmax-cross-entropy-of-classes",
         Softmax,
         {"y": _CLASSES, "x": _SCORES},
-        lambda _, y, x: _cross_entropy(y, softmax(x)),
+        lambda _, y, x: cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         wrong_shapes={"y": (), "x": (5,)},
     ),
@@ -168,7 +139,7 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         "softmax-cross-entropy-of-a-distribution",
         Softmax,
         {"y": draw_probabilities(3, 5), "x": _SCORES},
-        lambda _, y, x: _cross_entropy(y, softmax(x)),
+        lambda _, y, x: cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         wrong_shapes={"x": (5,)},
     ),
@@ -183,7 +154,7 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         "ndimensionalsoftmax-cross-entropy",
         NDimensionalSoftmax,
         {"y": numpy.array([[0, 1, 4], [3, 2, 0]]), "x": draw_floats(2, 3, 5)},
-        lambda _, y, x: _cross_entropy(y, softmax(x)),
+        lambda _, y, x: cross_entropy(y, softmax(x)),
         application="categorical_cross_entropy",
         options={"extra_ndim": 1},
         wrong_shapes={"x": (5,)},
@@ -252,21 +223,6 @@ BRICK_CASES: tuple[BrickCase, ...] = (
         lambda p, a, b: linear(p, "/merge/linear_a", a) + linear(p, "/merge/linear_b", b),
         wrong_shapes={"b": (3, 4)},
     ),
-    _cost(
-        BinaryCrossEntropy,
-        _BITS,
-        draw_probabilities(3, 5),
-        lambda y, p: -(y * numpy.log(p) + (1 - y) * numpy.log1p(-p)).sum(axis=1).mean(),
-    ),
-    _cost(AbsoluteError, _BITS, _SCORES, lambda y, p: abs(y - p).sum(axis=1).mean()),
-    _cost(SquaredError, _BITS, _SCORES, lambda y, p: ((y - p) ** 2).sum(axis=1).mean()),
-    *(
-        _cost(brick, y, draw_probabilities(3, 5), function)
-        for brick, function in {
-            CategoricalCrossEntropy: lambda y, p: _cross_entropy(y, p).mean(),
-            MisclassificationRate: _error_rate,
-        }.items()
-        for y in (_CLASSES, _CLASSES[:, None].astype("uint8"), draw_probabilities(3, 5, seed=3))
-    ),
+    *COST_CASES,
     *RECURRENT_CASES,
 )

@@ -6,7 +6,15 @@ import numpy
 
 from bricks.initialization import IsotropicGaussian
 
-__all__ = ["INIT", "WEIGHTS", "draw_floats", "draw_probabilities", "linear", "softmax"]
+__all__ = [
+    "INIT",
+    "WEIGHTS",
+    "cross_entropy",
+    "draw_floats",
+    "draw_probabilities",
+    "linear",
+    "softmax",
+]
 
 #: Schemes for bricks that have weights and biases.
 INIT: dict[str, Any] = {
@@ -66,6 +74,27 @@ def softmax(x: numpy.ndarray) -> numpy.ndarray:
     """
     exponentials = numpy.exp(x - x.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def cross_entropy(y: numpy.ndarray, p: numpy.ndarray) -> numpy.ndarray:
+    """Compute the cross-entropy of each example, over the last axis.
+
+    Parameters
+    ----------
+    y : array of shape (..., batch), (..., batch, 1) or (..., batch, class)
+        Integers, the classes; or weights of the classes.
+    p : array of shape (..., batch, class)
+        Probabilities of the classes.
+
+    Returns
+    -------
+    array of shape (..., batch)
+        In nats.
+    """
+    y = y[..., 0] if y.shape[-1:] == (1,) else y
+    if y.ndim == p.ndim:
+        return -(y * numpy.log(p)).sum(axis=-1)
+    return -numpy.log(numpy.take_along_axis(p, y[..., None].astype(int), axis=-1)[..., 0])
 
 
 def linear(parameters: Any, path: str, x: numpy.ndarray) -> numpy.ndarray:

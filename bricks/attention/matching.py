@@ -13,6 +13,7 @@ from bricks.checks import describe
 from bricks.interfaces import Initializable
 from bricks.parallel import Parallel
 from bricks.simple import Linear
+from fuel_data.utils.names import nearest_name
 
 __all__ = ["DotProductAttention", "MatchingAttention", "SequenceContentAttention"]
 
@@ -143,7 +144,13 @@ class MatchingAttention(GenericSequenceAttention, Initializable):
     def _glimpse(self, attended: Any, preprocessed: Any, mask: Any, states: Any) -> list[Any]:
         """Return the glimpses."""
         self._check_glimpsed("take_glimpses", attended, mask)
+        known = self.take_glimpses.inputs
         for name, state in states.items():
+            if name not in known:
+                raise TypeError(
+                    f"{self.path}.take_glimpses: unexpected argument {name!r}."
+                    f"{nearest_name(name, known)}"
+                )
             if state.ndim != 2:
                 axes = "(batch, attended time)" if name == "weights" else "(batch, feature)"
                 raise ValueError(

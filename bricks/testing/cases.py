@@ -24,6 +24,7 @@ from bricks.simple import (
     Softplus,
     Tanh,
 )
+from bricks.testing.attention_cases import ATTENTION_CASES
 from bricks.testing.checks import BrickCase
 from bricks.testing.cost_cases import COST_CASES
 from bricks.testing.examples import (
@@ -225,4 +226,5 @@ BRICK_CASES: tuple[BrickCase, ...] = (
     ),
     *COST_CASES,
     *RECURRENT_CASES,
+    *ATTENTION_CASES,
 )

@@ -18,12 +18,18 @@ def test_every_brick_keeps_the_contract(case, check):
 
 #: What is there to be derived from.
 BASES = {
+    "AbstractAttention",
+    "AbstractAttentionRecurrent",
     "Activation",
+    "AddedPositions",
+    "AttentionPositions",
     "Cost",
     "CostMatrix",
     "Feedforward",
+    "GenericSequenceAttention",
     "Initializable",
     "LinearLike",
+    "MatchingAttention",
     "Random",
     "RNGMixin",
 }

@@ -16,6 +16,7 @@ from bricks.filter import get_brick
 from bricks.graph import ComputationGraph
 from bricks.roles import PARAMETER, PERSISTENT, has_roles
 from bricks.select import collision
+from bricks.summary import Summary
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
@@ -146,6 +147,16 @@ class Model(NamedKeywords, ComputationGraph):
         for name, value in parameter_values.items():
             if name in known:
                 known[name].set_value(numpy.asarray(value, dtype=known[name].dtype))
+
+    def summary(self) -> Summary:
+        """Return what the model holds, parameters and statistics, as a table that prints well.
+
+        Returns
+        -------
+        Summary
+            Its `parameters` and `persistent` are rows with path, shape, size, dtype and roles.
+        """
+        return Summary(self._parameter_dict, self._persistent_dict)
 
     def check_sanity(self, algorithm: Any) -> None:
         """Warn, in the log, if an algorithm trains other parameters than the model has.

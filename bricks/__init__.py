@@ -42,6 +42,8 @@ _HOMES = {
     "bricks.sequences": ("FeedforwardSequence", "MLP", "Sequence"),
     "bricks.parallel": ("Distribute", "Fork", "Merge", "Parallel"),
     "bricks.lookup": ("LookupTable", "TiedProjection"),
+    "bricks.bn": ("BatchNormalization", "BatchNormalizedMLP", "SpatialBatchNormalization"),
+    "bricks.normalization": ("GroupNormalization", "LayerNormalization", "RMSNormalization"),
     "bricks.wrappers": ("BrickWrapper", "WithExtraDims"),
     "bricks.inference": ("load",),
 }

@@ -58,11 +58,12 @@ class Model(NamedKeywords, ComputationGraph):
                 "each a name of its own, so that their parameters can be told apart."
             )
         self._parameter_dict = _by_name(self.parameters)
-        self._persistent_dict = _by_name(
+        in_graph = [
             shared
             for shared in self.shared_variables
             if has_roles(shared, [PERSISTENT]) and not has_roles(shared, [PARAMETER])
-        )
+        ]
+        self._persistent_dict = _by_name([*in_graph, *_persistent_of_bricks(self.variables)])
 
     def get_top_bricks(self) -> list[Brick]:
         """Return the bricks of the graph that are no other one's children.
@@ -91,7 +92,9 @@ class Model(NamedKeywords, ComputationGraph):
         Returns
         -------
         OrderedDict of str to SharedVariable
-            Those of role PERSISTENT that are no parameters, such as statistics of a data set.
+            Those of role PERSISTENT that are no parameters, such as statistics of a data set, and
+            those that the graph's bricks list as their `persistent`, such as the population's
+            statistics of a batch normalization, which a graph for training does not use.
         """
         return OrderedDict(self._persistent_dict)
 
@@ -184,6 +187,13 @@ def _find_top_bricks(variables: Iterable[Variable]) -> list[Brick]:
     bricks = list({id(brick): brick for brick in made_by if brick is not None}.values())
     children = {id(child) for brick in bricks for child in brick.children}
     return [brick for brick in bricks if id(brick) not in children]
+
+
+def _persistent_of_bricks(variables: Iterable[Variable]) -> list[SharedVariable]:
+    """Return what the bricks of some variables hold beside their parameters, in order."""
+    made_by = [get_brick(variable) for variable in variables]
+    bricks = list({id(brick): brick for brick in made_by}.values())
+    return [shared for brick in bricks for shared in getattr(brick, "persistent", ())]
 
 
 def _by_name(shared_variables: Iterable[SharedVariable]) -> OrderedDict:

@@ -26,6 +26,7 @@ from bricks.simple import (
 )
 from bricks.testing.attention_cases import ATTENTION_CASES
 from bricks.testing.checks import BrickCase
+from bricks.testing.conv_cases import CONV_CASES
 from bricks.testing.cost_cases import COST_CASES
 from bricks.testing.examples import (
     INIT,
@@ -226,5 +227,6 @@ BRICK_CASES: tuple[BrickCase, ...] = (
     ),
     *COST_CASES,
     *RECURRENT_CASES,
+    *CONV_CASES,
     *ATTENTION_CASES,
 )

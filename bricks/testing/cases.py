@@ -37,6 +37,7 @@ from bricks.testing.examples import (
     linear,
     softmax,
 )
+from bricks.testing.generator_cases import GENERATOR_CASES
 from bricks.testing.recurrent_cases import RECURRENT_CASES
 
 _NAMES = ["a", "b"]
@@ -229,4 +230,5 @@ BRICK_CASES: tuple[BrickCase, ...] = (
     *RECURRENT_CASES,
     *CONV_CASES,
     *ATTENTION_CASES,
+    *GENERATOR_CASES,
 )

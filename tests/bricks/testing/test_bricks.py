@@ -20,9 +20,13 @@ def test_every_brick_keeps_the_contract(case, check):
 BASES = {
     "AbstractAttention",
     "AbstractAttentionRecurrent",
+    "AbstractEmitter",
+    "AbstractFeedback",
+    "AbstractReadout",
     "Activation",
     "AddedPositions",
     "AttentionPositions",
+    "BaseSequenceGenerator",
     "Cost",
     "CostMatrix",
     "Feedforward",

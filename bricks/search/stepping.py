@@ -1,0 +1,255 @@
+"""What can be searched: a model that scores the next symbol and then takes the one that was chosen.
+
+A search keeps several *hypotheses*, sequences of symbols that are not finished yet, for each
+example. All that the model remembers of a hypothesis are its *states*, arrays one of whose axes is
+the batch of hypotheses; what is the same at each step are *contexts*. A step has two halves,
+between which the search chooses: `Stepper.score` gives the logarithms of the probabilities of all
+symbols, and `Stepper.advance` takes the symbols. States in between may be others than those at the
+beginning of a step, such as a glimpse that was taken or a cache that has grown.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, cast
+
+from aesara.graph.basic import Variable
+
+from bricks.annotations import get_annotations
+from bricks.applications import ApplicationCall
+from bricks.graph import ComputationGraph
+from bricks.sequence_generators import BaseSequenceGenerator
+from bricks.sequence_generators.generators import GIVEN
+
+__all__ = ["GeneratorStepper", "Stepper", "Variables"]
+
+#: Variables by name.
+Variables = Mapping[str, Any]
+
+
+class Stepper(ABC):
+    """The base class of models that can be searched.
+
+    Attributes
+    ----------
+    inputs : list of Variable
+        What has to be given, such as the batch of source sequences.
+    attention_name : str or None
+        Name of the state that holds, after :meth:`score`, how much of each source position this
+        step attends to, of shape (batch, source); None if there is none.
+    attention_mask_name : str or None
+        Name of the context of shape (source, batch) that is 0 where the source is padding.
+
+    Examples
+    --------
+    A model without states, which likes the symbol that it was just given:
+
+    >>> import numpy
+    >>> from aesara import tensor
+    >>> from bricks.search import BeamSearch, Stepper
+    >>> class Echo(Stepper):
+    ...     def __init__(self):
+    ...         self.start = tensor.lvector("start")
+    ...         self.inputs = [self.start]
+    ...     def contexts(self):
+    ...         return {}
+    ...     def initial_states(self, contexts):
+    ...         return {"last": self.start}
+    ...     def score(self, states, contexts):
+    ...         liked = tensor.eq(tensor.arange(3), states["last"][:, None])
+    ...         return tensor.log(tensor.switch(liked, 0.5, 0.25)).astype("float32"), states
+    ...     def advance(self, symbols, states, contexts):
+    ...         return {"last": symbols}
+    >>> echo = Echo()
+    >>> found = BeamSearch(echo, beam_size=2).decode({echo.start: [1, 2]}, 0, max_length=3)
+    >>> [one.tolist() for one in found.best()]
+    [[0], [0]]
+    """
+
+    inputs: list[Variable]
+    attention_name: str | None = None
+    attention_mask_name: str | None = None
+
+    @abstractmethod
+    def contexts(self) -> Variables:
+        """Give what is the same at each step.
+
+        Returns
+        -------
+        mapping of str to Variable
+            For one hypothesis of each example.
+        """
+
+    @abstractmethod
+    def initial_states(self, contexts: Variables) -> Variables:
+        """Give the states before the first symbol.
+
+        Parameters
+        ----------
+        contexts : mapping of str to Variable
+            Those of :meth:`contexts`.
+
+        Returns
+        -------
+        mapping of str to Variable
+            For one hypothesis of each example.
+        """
+
+    @abstractmethod
+    def score(self, states: Variables, contexts: Variables) -> tuple[Any, Variables]:
+        """Score the next symbol of each hypothesis.
+
+        Parameters
+        ----------
+        states : mapping of str to Variable
+            At the beginning of the step.
+        contexts : mapping of str to Variable
+            For each hypothesis.
+
+        Returns
+        -------
+        log_probs : Variable of shape (batch, symbol)
+            Logarithms of the probabilities of the symbols.
+        states : mapping of str to Variable
+            What :meth:`advance` needs.
+        """
+
+    @abstractmethod
+    def advance(self, symbols: Any, states: Variables, contexts: Variables) -> Variables:
+        """Take the symbols that were chosen.
+
+        Parameters
+        ----------
+        symbols : Variable of shape (batch,)
+            One for each hypothesis, of dtype ``int64``.
+        states : mapping of str to Variable
+            Those that :meth:`score` gave, of the hypotheses that are continued.
+        contexts : mapping of str to Variable
+            For each hypothesis.
+
+        Returns
+        -------
+        mapping of str to Variable
+            The states at the beginning of the next step, by the names and of the types of
+            :meth:`initial_states`.
+        """
+
+    def context_axis(self, name: str) -> int | None:
+        """Say which axis of a context is the batch.
+
+        Parameters
+        ----------
+        name : str
+            Of a context.
+
+        Returns
+        -------
+        int or None
+            The axis, 0 by default; None if the context is the same for all examples.
+        """
+        return 0
+
+    def state_axis(self, name: str) -> int | None:
+        """Say which axis of a state is the batch.
+
+        Parameters
+        ----------
+        name : str
+            Of a state, at the beginning of a step or between its halves.
+
+        Returns
+        -------
+        int or None
+            The axis, 0 by default; None if the state is the same for all hypotheses, as their
+            length is.
+        """
+        return 0
+
+
+class GeneratorStepper(Stepper):
+    """A sequence generator, one step at a time.
+
+    Parameters
+    ----------
+    samples : Variable
+        The ``outputs`` of a call of ``generate`` of a `BaseSequenceGenerator`: contexts, initial
+        states and the size of the batch are those of the call.
+    context_axes : mapping of str to int, optional
+        The axis of the batch, of contexts of which it is not the usual one: 1 for what is attended
+        and its mask, 0 for others.
+
+    Attributes
+    ----------
+    generator : BaseSequenceGenerator
+        The generator.
+    known_inputs : list of Variable
+        All inputs of the samples, also those that a search has no use for.
+
+    Raises
+    ------
+    ValueError
+        If `samples` are not such outputs.
+    """
+
+    def __init__(self, samples: Any, context_axes: Mapping[str, int] | None = None) -> None:
+        call = _call_of(samples)
+        self.generator = cast(Any, call.application.brick)
+        given = {
+            name.removeprefix(GIVEN): value
+            for name, value in call.metadata.items()
+            if name.startswith(GIVEN) and value is not None
+        }
+        self._contexts = {n: given[n] for n in self.generator.context_names if n in given}
+        self._given_states = {n: given[n] for n in self.generator.generate.states if n in given}
+        self._batch_size = given.get("batch_size", 1)
+        self._context_axes = dict(context_axes or {})
+        used = [*self._contexts.values(), *self._given_states.values(), self._batch_size]
+        self.inputs = ComputationGraph([v for v in used if isinstance(v, Variable)]).inputs
+        self.known_inputs = ComputationGraph(samples).inputs
+        self._of_attention = [
+            getattr(self.generator.transition, name, None)
+            for name in ("attended_name", "attended_mask_name")
+        ]
+        if "weights" in self.generator.glimpse_names:
+            self.attention_name, self.attention_mask_name = "weights", self._of_attention[1]
+
+    def contexts(self) -> Variables:
+        """Give the contexts of the call."""
+        return self._contexts
+
+    def initial_states(self, contexts: Variables) -> Variables:
+        """Give the initial states of the generator, and those that the call was given."""
+        initial = self.generator.initial_states(self._batch_size, as_dict=True, **self._contexts)
+        return {**initial, **self._given_states}
+
+    def score(self, states: Variables, contexts: Variables) -> tuple[Any, Variables]:
+        """Take glimpses, read out and compute the probabilities of all outputs."""
+        readouts, glimpses = self.generator.read_out({**states, **contexts})
+        return self.generator.readout.log_probs(readouts), {**states, **glimpses}
+
+    def advance(self, symbols: Any, states: Variables, contexts: Variables) -> Variables:
+        """Compute the states after outputs."""
+        following = self.generator.next_states(symbols, {**states, **contexts})
+        return {**states, **following, "outputs": symbols}
+
+    def context_axis(self, name: str) -> int | None:
+        """Say which axis of a context is the batch; see `Stepper.context_axis`."""
+        return self._context_axes.get(name, 1 if name in self._of_attention else 0)
+
+
+def _call_of(samples: Any) -> ApplicationCall:
+    """Return the call of `generate` whose outputs the samples are."""
+    for call in get_annotations(samples) if isinstance(samples, Variable) else ():
+        if not isinstance(call, ApplicationCall):
+            continue
+        brick = cast(Any, call.application.brick)
+        is_generator = isinstance(brick, BaseSequenceGenerator)
+        if is_generator and call.application == brick.generate and samples.tag.name == "outputs":
+            return call
+    raise ValueError(
+        f"a search needs the `outputs` of a call of `generate` of a sequence generator, or a "
+        f"Stepper; got {samples!r}. They are among what `generate` returns, "
+        "`generate(…, as_dict=True)['outputs']`, and are found in a graph by "
+        "`VariableFilter(applications=[generator.generate], name='outputs')`."
+    )

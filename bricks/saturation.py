@@ -27,6 +27,8 @@ from aesara.tensor.special import LogSoftmax, Softmax
 from aesara.tensor.subtensor import Subtensor
 from aesara.tensor.var import TensorVariable as Variable
 
+from bricks.xla.rematerialization import Recomputed
+
 __all__ = ["Preferred", "log_softmax_of", "logits_of", "unless_replaced"]
 
 #: Their first input holds the elements that their output holds, in other places.
@@ -236,10 +238,14 @@ def _comes_from(variable: Any, source: Any) -> bool:
 
 
 def _without_copies(variable: Any) -> Any:
-    # Applications copy their inputs and outputs.
-    while variable.owner is not None and variable.owner.op == tensor.tensor_copy:
-        variable = variable.owner.inputs[0]
+    # Applications copy their inputs and outputs, and what is computed again is passed on.
+    while variable.owner is not None and _is_copy(variable.owner.op):
+        variable = variable.owner.inputs[variable.index]
     return variable
+
+
+def _is_copy(op: Op) -> bool:
+    return op == tensor.tensor_copy or isinstance(op, Recomputed)
 
 
 def _logits(node: Any) -> Any:

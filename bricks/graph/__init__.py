@@ -3,7 +3,8 @@
 :class:`ComputationGraph` (in :mod:`bricks.graph.computation`) lists the variables of a graph and
 replaces some of them; :mod:`bricks.graph.noise` derives graphs with dropout and noise,
 :mod:`bricks.graph.bn` those in which batch normalization uses the batch's own statistics,
-:mod:`bricks.graph.collecting` one whose parameters are slices of a vector.
+:mod:`bricks.graph.collecting` one whose parameters are slices of a vector, and
+:mod:`bricks.graph.rematerialization` one whose gradient needs less memory.
 """
 
 from bricks.graph.bn import (
@@ -14,6 +15,7 @@ from bricks.graph.bn import (
 from bricks.graph.collecting import collect_parameters
 from bricks.graph.computation import ComputationGraph
 from bricks.graph.noise import apply_dropout, apply_noise
+from bricks.graph.rematerialization import rematerialize
 
 __all__ = [
     "ComputationGraph",
@@ -23,4 +25,5 @@ __all__ = [
     "batch_normalization",
     "collect_parameters",
     "get_batch_normalization_updates",
+    "rematerialize",
 ]

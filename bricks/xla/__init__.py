@@ -21,6 +21,7 @@ from bricks.xla.errors import (
 from bricks.xla.functions import Function, function
 from bricks.xla.linker import register
 from bricks.xla.lowering import Context, lowering
+from bricks.xla.memory import MemoryUse
 from bricks.xla.sampling import RandomStream
 from bricks.xla.storage import SharedArray, shared, state_is_lost
 from bricks.xla.wrapping import wrap
@@ -31,6 +32,7 @@ __all__ = [
     "DonatedStateLost",
     "Function",
     "GraphError",
+    "MemoryUse",
     "RandomStream",
     "SharedArray",
     "UnsupportedOp",

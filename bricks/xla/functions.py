@@ -24,6 +24,7 @@ from aesara.tensor.type import TensorType
 from bricks.config import config
 from bricks.xla.devices import chosen_device, place, x64
 from bricks.xla.errors import DonatedStateLost, GraphError, UnsupportedOp, describe_node
+from bricks.xla.memory import MemoryUse
 from bricks.xla.program import Program
 from bricks.xla.rewriting import aesara_mode, rewriting_mode
 from bricks.xla.storage import DeviceStorage
@@ -299,6 +300,26 @@ class Function:
         """
         return self._xla_engine("exported").export(platform, args)
 
+    def memory(self, *args: Any) -> MemoryUse:
+        """Ask XLA what memory a call needs; nothing is computed.
+
+        Parameters
+        ----------
+        *args : array
+            Example arguments; their shapes and dtypes matter.
+
+        Returns
+        -------
+        MemoryUse
+            Bytes of arguments, outputs, donated and temporary memory.
+
+        Raises
+        ------
+        RuntimeError
+            If XLA does not compile the function.
+        """
+        return self._xla_engine("measured").memory(args)
+
     def _xla_engine(self, verb: str) -> _XlaEngine:
         engine = self._get_engine()
         if not isinstance(engine, _XlaEngine):
@@ -551,9 +572,17 @@ class _XlaEngine:
     def export(self, platform: str, args: Sequence[Any]) -> Any:
         """Lower the program for a platform, with the shapes of these arguments."""
         with x64():
-            state = [storage.on_device() for storage in self._state]
-            fixed = [storage.on_device() for storage in self._fixed]
-            return self.program.export(platform, state, fixed, self._convert(args))
+            return self.program.export(platform, *self._operands(args))
+
+    def memory(self, args: Sequence[Any]) -> MemoryUse:
+        """Ask what memory the program needs, with the shapes of these arguments."""
+        with x64():
+            return self.program.memory(*self._operands(args))
+
+    def _operands(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        state = [storage.on_device() for storage in self._state]
+        fixed = [storage.on_device() for storage in self._fixed]
+        return state, fixed, self._convert(args)
 
 
 def _storage(container: Container, variable: Variable) -> DeviceStorage | _HostStorage:

@@ -29,6 +29,7 @@ from bricks.xla.devices import chosen_device, x64
 from bricks.xla.errors import DataDependentShape
 from bricks.xla.evaluation import Evaluator, make_context
 from bricks.xla.health import check_compiler
+from bricks.xla.memory import MemoryUse, memory_use
 
 __all__ = ["Program"]
 
@@ -287,6 +288,32 @@ class Program:
                 self._digests[shapes] = digest
         return {shapes: self._digests[shapes] for shapes in self._signatures}
 
+    def memory(self, state: list[Any], fixed: list[Any], arguments: list[Any]) -> MemoryUse:
+        """Ask XLA what memory the program needs.
+
+        Parameters
+        ----------
+        state, fixed, arguments : list of arrays
+            As for :meth:`run`; only shapes and dtypes matter.
+
+        Returns
+        -------
+        MemoryUse
+        """
+        try:
+            return memory_use(self._lower(self._signature(state, fixed, arguments)))
+        except DataDependentShape as error:
+            self._make_static(error)
+            return self.memory(state, fixed, arguments)
+
+    def _signature(
+        self, state: list[Any], fixed: list[Any], arguments: list[Any]
+    ) -> tuple[Any, ...]:
+        """Describe operands as XLA compiles for them."""
+        static = tuple(int(arguments[place]) for place in self._static)
+        dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
+        return (*map(_abstract, (state, fixed, dynamic)), static)
+
     def _lower(self, signature: tuple[Any, ...]) -> Any:
         self._is_compiling = False
         try:
@@ -313,13 +340,11 @@ class Program:
         """
         from jax import export
 
-        static = tuple(int(arguments[place]) for place in self._static)
-        dynamic = [x for place, x in enumerate(arguments) if place not in self._static]
         self._is_compiling = False
         try:
             with x64():
                 return export.export(self._step, platforms=[platform])(
-                    *map(_abstract, (state, fixed, dynamic)), static
+                    *self._signature(state, fixed, arguments)
                 )
         except DataDependentShape as error:
             self._make_static(error)

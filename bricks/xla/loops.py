@@ -11,7 +11,7 @@ whose length says how many of the last values are wanted.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +21,7 @@ from aesara.scan.op import Scan
 from aesara.tensor.subtensor import Subtensor, get_idx_list
 from jax import lax
 
+from bricks.xla.accumulation import Accumulation
 from bricks.xla.errors import UnsupportedOp
 from bricks.xla.lowering import Context, known_int, known_ints, lowering
 
@@ -33,7 +34,8 @@ class _Carry(NamedTuple):
     """What a step gives to the next one."""
 
     step: jax.Array
-    accumulated: tuple[jax.Array, ...]
+    #: For each accumulated result, for each place that is written, what was written last.
+    written: tuple[tuple[tuple[jax.Array, ...], ...], ...]
     #: For each recurrent result its last values, the newest last.
     windows: tuple[tuple[jax.Array, ...], ...]
     shared: tuple[jax.Array, ...]
@@ -60,6 +62,10 @@ class _Recurrence(NamedTuple):
             missing = max(0, self.buffer.shape[0] - self.num_first)
             values = [jnp.zeros_like(values[0])] * missing + values
         return tuple(values)
+
+    def shortened(self, length: int) -> _Recurrence:
+        """Return the same of which only so many last values are wanted, and are carried."""
+        return _Recurrence(self.buffer[:length], self.taps, False)
 
     def result(self, window: Sequence[jax.Array], collected: jax.Array | None) -> jax.Array:
         """Return as many last values as the buffer is long."""
@@ -117,10 +123,20 @@ class _Loop:
         self._errors: list[Exception] = []
         inputs = list(operands)
         self.num_steps = int(operands[0])
-        self._sequences = tuple(jnp.asarray(x)[: self.num_steps] for x in op.outer_seqs(inputs))
-        self._accumulated = tuple(
-            jnp.asarray(x, out.type.dtype)
-            for x, out in zip(op.outer_mitmot(inputs), node.outputs, strict=False)
+        self._accumulations = [
+            Accumulation.of_taps(jnp.asarray(x, out.type.dtype), *taps)
+            for x, out, *taps in zip(
+                op.outer_mitmot(inputs),
+                node.outputs,
+                op.info.mit_mot_in_slices,
+                op.info.mit_mot_out_slices,
+                strict=False,
+            )
+        ]
+        self._num_sequences = op.info.n_seqs
+        self._sequences = (
+            *(jnp.asarray(x)[: self.num_steps] for x in op.outer_seqs(inputs)),
+            *(x for one in self._accumulations for x in one.sequences(self.num_steps)),
         )
         buffers = [*op.outer_mitsot(inputs), *op.outer_sitsot(inputs)]
         taps = [*op.info.mit_sot_in_slices, *op.info.sit_sot_in_slices]
@@ -131,7 +147,6 @@ class _Loop:
         self._lengths = known_ints(op.outer_nitsot(inputs), "the length of what a scan collects")
         self._shared = tuple(jnp.asarray(x) for x in op.outer_shared(inputs))
         self._constant = op.outer_non_seqs(inputs)
-        self._first_place = [-min(taps) for taps in op.info.mit_mot_in_slices]
 
     def _recurrence(self, buffer: jax.Array, taps: tuple[int, ...]) -> _Recurrence:
         length, num_first = buffer.shape[0], -min(taps)
@@ -141,7 +156,7 @@ class _Loop:
     def _start(self) -> _Carry:
         return _Carry(
             step=jnp.zeros((), jnp.int32),
-            accumulated=self._accumulated,
+            written=tuple(one.first_windows() for one in self._accumulations),
             windows=tuple(recurrence.first_window() for recurrence in self._recurrences),
             shared=self._shared,
             holds=jnp.ones((), bool),
@@ -149,27 +164,13 @@ class _Loop:
 
     def _operands_of_step(self, carry: _Carry, elements: Sequence[Any]) -> list[Any]:
         """List the inner graph's operands at a step."""
-        operands = list(elements)
-        slices = self._op.info.mit_mot_in_slices
-        for buffer, taps, first in zip(carry.accumulated, slices, self._first_place, strict=True):
-            for tap in taps:
-                place = carry.step + (first + tap)
-                operands.append(lax.dynamic_index_in_dim(buffer, place, keepdims=False))
+        operands = list(elements[: self._num_sequences])
+        remaining = iter(elements[self._num_sequences :])
+        for accumulation, windows in zip(self._accumulations, carry.written, strict=True):
+            operands += accumulation.read_values(windows, remaining)
         for window, recurrence in zip(carry.windows, self._recurrences, strict=True):
             operands += [window[len(window) + tap] for tap in recurrence.taps]
         return [*operands, *carry.shared, *self._constant]
-
-    def _accumulate(self, carry: _Carry, values: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
-        """Write what a step computed into the accumulated results."""
-        remaining, changed = iter(values), []
-        slices = self._op.info.mit_mot_out_slices
-        for buffer, taps, first in zip(carry.accumulated, slices, self._first_place, strict=True):
-            for tap in taps:
-                value = jnp.broadcast_to(next(remaining), buffer.shape[1:]).astype(buffer.dtype)
-                place = carry.step + (first + tap)
-                buffer = lax.dynamic_update_index_in_dim(buffer, value, place, 0)
-            changed.append(buffer)
-        return tuple(changed)
 
     def _take_step(
         self, carry: _Carry, elements: Sequence[Any]
@@ -196,7 +197,10 @@ class _Loop:
             holds = holds & jnp.asarray(condition, bool).all()
 
         info, parts = self._op.info, iter(outputs)
-        accumulated = self._accumulate(carry, _take(parts, info.n_mit_mot_outs))
+        written = [
+            accumulation.shifted(windows, _take(parts, len(windows)))
+            for accumulation, windows in zip(self._accumulations, carry.written, strict=True)
+        ]
         recurrent = [
             jnp.broadcast_to(value, window[0].shape).astype(window[0].dtype)
             for value, window in zip(_take(parts, len(carry.windows)), carry.windows, strict=True)
@@ -205,7 +209,7 @@ class _Loop:
         shared = _take(parts, info.n_shared_outs)
         following = _Carry(
             step=carry.step + 1,
-            accumulated=accumulated,
+            written=tuple(written),
             windows=tuple(
                 (*window[1:], value) for window, value in zip(carry.windows, recurrent, strict=True)
             ),
@@ -234,24 +238,74 @@ class _Loop:
             The node's outputs.
         """
 
-        def body(carry: _Carry, elements: Any) -> Any:
+        kept = self._keep_few()
+
+        def body(state: Any, elements: Any) -> Any:
+            carry, lasts = state
             carry, recurrent, collected, _ = self._take_step(carry, elements)
             long = [
                 value
                 for value, recurrence in zip(recurrent, self._recurrences, strict=True)
                 if recurrence.is_collected
             ]
-            return carry, (long, collected)
+            lasts = [(*last[1:], collected[place]) for place, last in zip(kept, lasts, strict=True)]
+            rest = [value for place, value in enumerate(collected) if place not in kept]
+            newest = [[window[-1] for window in windows] for windows in carry.written]
+            return (carry, lasts), (long, rest, newest)
 
-        carry, (long, collected) = lax.scan(body, self._start(), self._sequences, length=num_steps)
+        start = self._start()
+        (carry, lasts), (long, rest, written) = lax.scan(
+            body, (start, self._first_lasts(start, kept)), self._sequences, length=num_steps
+        )
         self._check(carry)
         remaining = iter(long)
         recurrent = [
             recurrence.result(window, next(remaining) if recurrence.is_collected else None)
             for recurrence, window in zip(self._recurrences, carry.windows, strict=True)
         ]
-        ends = [_last(x, length) for x, length in zip(collected, self._lengths, strict=True)]
-        return [*carry.accumulated, *recurrent, *ends, *carry.shared]
+        ends = self._ends(dict(zip(kept, lasts, strict=True)), iter(rest))
+        accumulated = map(Accumulation.result, self._accumulations, written)
+        return [*accumulated, *recurrent, *ends, *carry.shared]
+
+    def _keep_few(self) -> dict[int, int]:
+        """Shorten the recurrent results of which only a few last values are used.
+
+        Returns
+        -------
+        dict of int to int
+            The collected results of which this holds, and how many values.
+        """
+        for place, wanted in enumerate(self._wanted_of_recurrences()):
+            recurrence = self._recurrences[place]
+            if wanted is not None and wanted <= _LONGEST_WINDOW:
+                length = recurrence.num_first + max(wanted, 1)
+                if length < recurrence.buffer.shape[0] <= recurrence.num_first + self.num_steps:
+                    self._recurrences[place] = recurrence.shortened(length)
+        return {
+            place: max(wanted, 1)
+            for place, wanted in enumerate(self._wanted_of_collected())
+            if wanted is not None
+            and wanted <= _LONGEST_WINDOW
+            and max(wanted, 1) < self._lengths[place] <= self.num_steps
+        }
+
+    def _first_lasts(self, start: _Carry, kept: dict[int, int]) -> list[tuple[jax.Array, ...]]:
+        """Return zeros in the place of the last values of collected results."""
+        if not kept:
+            return []
+        first = [x[0] for x in self._sequences]
+        shapes = jax.eval_shape(lambda carry: self._take_step(carry, first)[2], start)
+        zeros = [jnp.zeros(shapes[place].shape, shapes[place].dtype) for place in kept]
+        return [(zero,) * number for zero, number in zip(zeros, kept.values(), strict=True)]
+
+    def _ends(
+        self, lasts: dict[int, tuple[jax.Array, ...]], rest: Iterator[jax.Array]
+    ) -> list[jax.Array]:
+        """Return the collected results, or the last values of those of which few are used."""
+        return [
+            jnp.stack(lasts[place]) if place in lasts else _last(next(rest), length)
+            for place, length in enumerate(self._lengths)
+        ]
 
     def run_until(self, num_steps: int) -> list[jax.Array]:
         """Take steps until the condition holds, but at most a number of them.
@@ -294,53 +348,87 @@ class _Loop:
             recurrence.result(window, None)
             for recurrence, window in zip(self._recurrences, carry.windows, strict=True)
         ]
-        return [*carry.accumulated, *recurrent, *(end[None] for end in ends), *carry.shared]
+        return [*recurrent, *(end[None] for end in ends), *carry.shared]
 
     def _shorten_results(self) -> None:
         """Keep only the last values of a loop whose number of steps is not known.
 
         Where nothing but ``result[-1]`` is used, a result of any length will do that ends with it.
         """
-        first = self._op.info.n_mit_mot
-        for place, recurrence in enumerate(self._recurrences):
-            length = recurrence.num_first + 1
-            if recurrence.buffer.shape[0] > length or recurrence.is_collected:
-                self._require_only_last(self._node.outputs[first + place], recurrence.num_first)
-                short = lax.slice_in_dim(recurrence.buffer, 0, length)
-                self._recurrences[place] = _Recurrence(short, recurrence.taps, False)
-        first += len(self._recurrences)
-        for place, length in enumerate(self._lengths):
-            if length > 1:
-                self._require_only_last(self._node.outputs[first + place], 0)
-
-    def _require_only_last(self, variable: Variable, num_first: int) -> None:
-        if not _only_last_is_used(variable, num_first, self._context):
+        wanted = [*self._wanted_of_recurrences(), *self._wanted_of_collected()]
+        lengths = [recurrence.num_first + 1 for recurrence in self._recurrences]
+        is_long = [
+            recurrence.is_collected or recurrence.buffer.shape[0] > length
+            for recurrence, length in zip(self._recurrences, lengths, strict=True)
+        ]
+        is_long += [length > 1 for length in self._lengths]
+        if any(
+            long and (number is None or number > 1)
+            for long, number in zip(is_long, wanted, strict=True)
+        ):
             raise UnsupportedOp(
                 "A scan that stops by a condition has as many values as it takes steps, and XLA "
                 "needs to know how many. Use only the last one, result[-1], or compile this "
                 "function with backend='py'."
             )
+        self._recurrences = [
+            recurrence.shortened(length) if long else recurrence
+            for recurrence, length, long in zip(self._recurrences, lengths, is_long, strict=False)
+        ]
+
+    def _wanted_of_recurrences(self) -> list[int | None]:
+        """Tell how many of the last values of each recurrent result are used."""
+        outputs = self._node.outputs[self._op.info.n_mit_mot :]
+        return [
+            _wanted(output, recurrence.num_first, self._context)
+            for output, recurrence in zip(outputs, self._recurrences, strict=False)
+        ]
+
+    def _wanted_of_collected(self) -> list[int | None]:
+        """Tell how many of the last values of each collected result are used."""
+        outputs = self._op.outer_nitsot_outs(self._node.outputs)
+        return [_wanted(output, 0, self._context) for output in outputs]
 
 
-def _only_last_is_used(variable: Variable, num_first: int, context: Context) -> bool:
-    """Tell whether ``variable[-1]`` is all that is used, perhaps after dropping first values."""
+def _wanted(variable: Variable, num_first: int, context: Context) -> int | None:
+    """Count the last values of a result that are used, perhaps after dropping first values.
+
+    Returns
+    -------
+    int or None
+        None if values are used whose distance from the end is not known.
+    """
+    most = 0
     for client in context.clients_of(variable):
         if client is None or not isinstance(client.op, Subtensor):
-            return False
+            return None
         (index, *others) = get_idx_list(client.inputs, client.op.idx_list)
-        if others:
-            return False
-        if _constant(index) == -1:
-            continue
-        drops_first = (
-            isinstance(index, slice)
-            and index.stop is None
-            and index.step is None
-            and _constant(index.start) in range(num_first + 1)
-        )
-        if not drops_first or not _only_last_is_used(client.outputs[0], 0, context):
-            return False
-    return True
+        if isinstance(index, slice):
+            number = None if others else _wanted_through_slice(client, index, num_first, context)
+        else:
+            number = _from_the_end(index)
+        if number is None:
+            return None
+        most = max(most, number)
+    return most
+
+
+def _wanted_through_slice(
+    client: Apply, index: slice, num_first: int, context: Context
+) -> int | None:
+    """Count the last values that are used of a slice."""
+    if index.stop is not None or index.step is not None:
+        return None
+    start = _constant(index.start)
+    if isinstance(start, int) and 0 <= start <= num_first:
+        return _wanted(client.outputs[0], num_first - start, context)
+    return _from_the_end(start)
+
+
+def _from_the_end(index: Any) -> int | None:
+    """Tell how far from the end a constant, negative place is."""
+    place = _constant(index)
+    return -place if isinstance(place, int) and place < 0 else None
 
 
 def _constant(index: Any) -> Any:

@@ -4,14 +4,15 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from aesara.graph.basic import Variable, graph_inputs
+from aesara.graph.basic import Variable
 from aesara.scan.op import Scan
 
 from bricks.archive import Archive
 from bricks.graph import ComputationGraph
+from bricks.graph.noise import noise_taken_out
 from bricks.model import Model
 from bricks.pickling import unpickle_from
-from bricks.roles import COLLECTED, OUTPUT, has_roles
+from bricks.roles import OUTPUT, has_roles
 from bricks.serialization import MODEL
 from bricks.utils import find_bricks
 from fuel_data.utils.names import nearest_name
@@ -53,7 +54,7 @@ def load(
         If the file cannot be used.
     ValueError
         If the checkpoint holds no model, or an output is not in it, or is random for another
-        reason than dropout and noise; these are not taken out of the steps of loops.
+        reason than dropout and noise.
 
     Examples
     --------
@@ -99,13 +100,8 @@ def load(
 
 
 def _without_noise(model: Model) -> Model:
-    """The model with what dropout and noise have replaced."""
-    originals = {
-        variable: variable.tag.replacement_of
-        for variable in model.variables
-        # Parameters that are collected in one vector hold no values of their own any more.
-        if hasattr(variable.tag, "replacement_of") and not has_roles(variable, [COLLECTED])
-    }
+    """The model with what dropout and noise were applied to, in the steps of its loops too."""
+    originals = noise_taken_out([*model.variables, *model.scan_variables])
     return Model(model.replace(originals).outputs) if originals else model
 
 
@@ -115,11 +111,11 @@ def _check_not_random(path: str, outputs: list[Variable]) -> None:
         raise ValueError(
             f"{path}: what was asked for is random: it depends on the random keys "
             f"{', '.join(sorted(keys))}. Choose other `outputs`, load with `stochastic=True`, or "
-            "give the main loop the model without dropout or noise: they stay in steps of loops."
+            "give the main loop a model that is not random."
         )
 
 
-def _leaves(outputs: list[Variable]) -> list[Variable]:
+def _leaves(outputs: Iterable[Variable]) -> list[Variable]:
     """What outputs are computed from, without what loops are given and do not use."""
     found: dict[Variable, None] = {}
     waiting = list(outputs)
@@ -129,19 +125,22 @@ def _leaves(outputs: list[Variable]) -> list[Variable]:
             continue
         found[variable] = None
         node: Any = variable.owner
-        if node is None:
-            continue
-        used = node.inputs
-        if isinstance(node.op, Scan):
-            inner = set(graph_inputs(node.op.inner_outputs))
-            places = node.op.get_oinp_iinp_iout_oout_mappings()["inner_inp_from_outer_inp"]
-            used = [
-                given
-                for place, given in enumerate(node.inputs)
-                if not places.get(place) or inner & {node.op.inner_inputs[i] for i in places[place]}
-            ]
-        waiting.extend(used)
+        if node is not None:
+            waiting.extend(_used_by(node.op, node.inputs))
     return [variable for variable in found if variable.owner is None]
+
+
+def _used_by(op: Any, given: list[Variable]) -> list[Variable]:
+    """The inputs of a node without those that a loop does not use."""
+    if not isinstance(op, Scan):
+        return given
+    inner = set(_leaves(op.inner_outputs))
+    places = op.get_oinp_iinp_iout_oout_mappings()["inner_inp_from_outer_inp"]
+    return [
+        variable
+        for place, variable in enumerate(given)
+        if not places.get(place) or inner & {op.inner_inputs[i] for i in places[place]}
+    ]
 
 
 def _no_model(archive: Archive) -> str:

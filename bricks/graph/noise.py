@@ -4,25 +4,30 @@ Each variable gets a random key of its own, whose name says which variable it be
 (``dropout/mlp/linear_0.apply.output``) and from which, with the seed, its first value is hashed. So
 masks do not depend on the order of the variables, nor on what else is dropped.
 
-In the step of a loop a variable gets one mask, or one noise, for all steps of a call, as
-Y. Gal and Z. Ghahramani propose in *A Theoretically Grounded Application of Dropout in Recurrent
-Neural Networks*, NIPS 2016.
+A variable of the step of a loop gets one mask, or one noise, for all steps of a call (as Y. Gal and
+Z. Ghahramani propose in *A Theoretically Grounded Application of Dropout in Recurrent Neural
+Networks*, NIPS 2016), or another one in each step. Both are drawn at once, before the loop. Weights
+stand outside of loops, which are given them: they get one mask, or one noise, for a call.
+
+:func:`noise_taken_out` leads back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
-from aesara.graph.basic import Variable
+from aesara import tensor
+from aesara.graph.basic import Apply, Variable
 
 from bricks.filter import get_application_call, get_brick
 from bricks.graph.computation import ComputationGraph
+from bricks.graph.steps import element_of_step, lengths_outside, loops_around
 from bricks.interfaces import derive_seed
 from bricks.roles import DROPOUT, add_role
 
-__all__ = ["apply_dropout", "apply_noise"]
+__all__ = ["apply_dropout", "apply_noise", "noise_taken_out"]
 
 
 def apply_dropout(
@@ -34,6 +39,8 @@ def apply_dropout(
     custom_divisor: Any = None,
     *,
     masks: Mapping[Variable, Variable] | None = None,
+    per: str = "sequence",
+    same_along: Sequence[int] = (),
 ) -> ComputationGraph:
     """Return a graph in which elements of some variables are set to zero at random.
 
@@ -56,6 +63,13 @@ def apply_dropout(
         What to divide by instead.
     masks : mapping of Variable to Variable, optional
         Masks to use for some of the variables, for instance inputs: 1 where the element is left.
+        For a variable of the step of a loop the mask has the variable's axes, or the axis of time
+        before them; then it holds a mask for each step, in the order in which they are taken.
+    per : {'sequence', 'step'}
+        Whether variables of steps of loops get one mask for all steps, or another one in each.
+    same_along : sequence of int, optional
+        Axes of the variables along which masks do not vary, such as ``[0]`` for one mask for all
+        times of sequences outside of loops.
 
     Returns
     -------
@@ -66,7 +80,7 @@ def apply_dropout(
     Raises
     ------
     ValueError
-        If `drop_prob` is out of range, or a variable holds integers.
+        If `drop_prob` is out of range, a variable holds integers, or a mask has other axes.
 
     References
     ----------
@@ -86,6 +100,14 @@ def apply_dropout(
     >>> y = xla.function([x], dropped.outputs[0])(numpy.ones(100, x.dtype))
     >>> sorted(set(y.tolist()))                       # what is left is divided by 0.25
     [0.0, 4.0]
+
+    The states that each step of an LSTM gets, with one mask for each sequence:
+
+    >>> from bricks.recurrent import LSTM
+    >>> lstm = LSTM(3)
+    >>> graph = ComputationGraph(lstm.apply(tensor.tensor3("x")))
+    >>> states = VariableFilter(roles=[INPUT], bricks=[lstm], name="states")(graph.scan_variables)
+    >>> dropped = apply_dropout(graph, states, drop_prob=0.5, per="sequence")
     """
     if isinstance(drop_prob, int | float) and not 0 <= drop_prob < 1:
         raise ValueError(
@@ -94,10 +116,14 @@ def apply_dropout(
     divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
     masks = dict(masks or {})
 
+    place = _Placing(computation_graph, per, same_along)
+
     def drop(variable: Any, stream: Any) -> Any:
+        def draw(size: Any) -> Any:
+            return stream.binomial(size=size, p=1 - drop_prob, dtype=variable.dtype)
+
         mask = masks.get(variable)
-        if mask is None:
-            mask = stream.binomial(size=variable.shape, p=1 - drop_prob, dtype=variable.dtype)
+        mask = place.drawn(variable, draw) if mask is None else place.given(variable, mask)
         dropped = variable * mask / _of_dtype(divisor, variable.dtype)
         add_role(dropped, DROPOUT)
         return dropped
@@ -111,6 +137,9 @@ def apply_noise(
     level: Any,
     seed: int | None = None,
     rng: Any = None,
+    *,
+    per: str = "sequence",
+    same_along: Sequence[int] = (),
 ) -> ComputationGraph:
     """Return a graph in which normally distributed noise is added to some variables.
 
@@ -126,6 +155,10 @@ def apply_noise(
         Seed of the keys of the variables; ``config.default_seed`` by default.
     rng : bricks.xla.RandomStream, optional
         What all noise is drawn from; by default each variable has its own key.
+    per : {'sequence', 'step'}
+        Whether variables of steps of loops get one noise for all steps, or another one in each.
+    same_along : sequence of int, optional
+        Axes of the variables along which the noise does not vary.
 
     Returns
     -------
@@ -140,11 +173,105 @@ def apply_noise(
     if isinstance(level, int | float) and level < 0:
         raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
 
+    place = _Placing(computation_graph, per, same_along)
+
     def add_noise(variable: Any, stream: Any) -> Any:
-        noise = stream.normal(size=variable.shape, dtype=variable.dtype)
+        def draw(size: Any) -> Any:
+            return stream.normal(size=size, dtype=variable.dtype)
+
+        noise = place.drawn(variable, draw)
         return variable + noise * _of_dtype(level, variable.dtype)
 
     return _replace_at_random(computation_graph, variables, "noise", add_noise, rng, seed)
+
+
+def noise_taken_out(variables: Iterable[Any]) -> dict[Variable, Variable]:
+    """Return what dropout and noise were applied to, by what stands for it.
+
+    Parameters
+    ----------
+    variables : iterable of Variable
+        Of a graph, and of the steps of its loops.
+
+    Returns
+    -------
+    dict of Variable to Variable
+        For each of the variables that :func:`apply_dropout` or :func:`apply_noise` made, what it is
+        without that: replacements for :meth:`ComputationGraph.replace`, which undo them.
+    """
+    found = {}
+    for variable in variables:
+        below = variable
+        for _ in range(getattr(variable.tag, "noise_depth", 0)):
+            below = below.owner.inputs[0]
+        if below is not variable:
+            found[variable] = below
+    return found
+
+
+class _Placing:
+    """Where what is drawn for the variables of a graph is drawn, and how it reaches them.
+
+    Parameters
+    ----------
+    graph : ComputationGraph
+        The graph.
+    per : {'sequence', 'step'}
+        How often something is drawn for variables of the steps of loops.
+    same_along : sequence of int
+        Axes along which it does not vary.
+    """
+
+    def __init__(self, graph: ComputationGraph, per: str, same_along: Sequence[int]) -> None:
+        if per not in ("sequence", "step"):
+            raise ValueError(f"`per` must be 'sequence' or 'step'; got {per!r}.")
+        self._nodes: list[Apply] = graph.scan_nodes
+        self._is_per_step = per == "step"
+        self._same_along = list(same_along)
+
+    def drawn(self, variable: Any, draw: Callable[[Any], Any]) -> Any:
+        """Return what a function draws, given a size, for a variable."""
+        loops = loops_around(variable, self._nodes)
+        size = variable.shape
+        if loops:
+            size = lengths_outside(variable, loops, over_steps=self._is_per_step)
+        if not self._same_along:
+            return self._in_step(draw(size), loops if self._is_per_step else [])
+        lengths = list(size)
+        same = [len(lengths) - variable.ndim + axis for axis in self._axes(variable)]
+        for axis in same:
+            lengths[axis] = 1
+        value = tensor.addbroadcast(draw(lengths), *same)
+        return self._in_step(value, loops if self._is_per_step else [])
+
+    def given(self, variable: Any, value: Any) -> Any:
+        """Return what the user gave for a variable."""
+        loops = loops_around(variable, self._nodes)
+        value = tensor.as_tensor_variable(value)
+        if value.ndim == variable.ndim:
+            return value
+        if loops and value.ndim == variable.ndim + len(loops):
+            return self._in_step(value, loops)
+        allowed = f"{variable.ndim}"
+        if loops:
+            allowed += f", or {variable.ndim + len(loops)} with the steps before them"
+        raise ValueError(
+            f"the mask of {variable} must have {allowed} axes; got {value} with {value.ndim}."
+        )
+
+    def _axes(self, variable: Any) -> list[int]:
+        axes = [axis + variable.ndim if axis < 0 else axis for axis in self._same_along]
+        if any(not 0 <= axis < variable.ndim for axis in axes):
+            raise ValueError(
+                f"`same_along` must hold axes of {variable}, which has {variable.ndim}; "
+                f"got {self._same_along}."
+            )
+        return axes
+
+    def _in_step(self, value: Any, loops: list[Apply]) -> Any:
+        for _ in loops:
+            value = element_of_step(value)
+        return value
 
 
 def _of_dtype(value: Any, dtype: str) -> Any:
@@ -179,7 +306,17 @@ def _replace_at_random(
         stream = rng if rng is not None else RandomStream(derive_seed(seed, name), name=name)
         replacements[variable] = replacement(variable, stream)
         replacements[variable].tag.replacement_of = variable
+        replacements[variable].tag.noise_depth = _depth(replacements[variable], variable)
     return graph.replace(replacements)
+
+
+def _depth(value: Any, variable: Variable) -> int:
+    """Return how many first inputs lie between a replacement and what it replaces."""
+    depth = 0
+    while value is not variable:
+        value = value.owner.inputs[0]
+        depth += 1
+    return depth
 
 
 def _names_of_keys(

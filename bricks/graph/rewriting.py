@@ -6,7 +6,8 @@ replacement that depend on the replaced variable belong to that replacement alon
 are shared with the rest of the graph.
 
 Inside loops the same is done to the graph of the step. Whatever a replacement inside a loop uses
-from outside becomes a further non-sequence of the loop: it is the same in every step.
+from outside becomes a further non-sequence of the loop: it is the same in every step. What it uses
+of a sequence outside, by :func:`bricks.graph.steps.element_of_step`, becomes a further sequence.
 """
 
 from __future__ import annotations
@@ -23,33 +24,12 @@ from aesara.tensor.type import TensorType
 from bricks.annotations import get_annotations
 from bricks.applications import ApplicationCall
 from bricks.graph.order import nodes_below
+from bricks.graph.steps import ElementOfStep, inner_variables
 
 __all__ = ["Rewriter", "inner_variables"]
 
 #: A node, and the replaced variable in whose replacement it is cloned (None: everywhere).
 _Place = tuple[Apply, Variable | None]
-
-
-def inner_variables(op: Scan) -> set[Variable]:
-    """Return the variables of the step of a loop, and of the loops in it.
-
-    Parameters
-    ----------
-    op : Scan
-        The loop.
-
-    Returns
-    -------
-    set of Variable
-        The variables.
-    """
-    nodes = nodes_below(op.inner_outputs)
-    found = {variable for node in nodes for variable in [*node.inputs, *node.outputs]}
-    found.update(op.inner_inputs, op.inner_outputs)
-    for node in nodes:
-        if isinstance(node.op, Scan):
-            found |= inner_variables(node.op)
-    return found
 
 
 class Rewriter:
@@ -85,6 +65,8 @@ class Rewriter:
         self._step_inputs = set(step.inner_inputs) if step is not None else set()
         #: Variables from outside the loop, and what stands for them in the step.
         self.from_outside: dict[Variable, Variable] = {}
+        #: Sequences from outside the loop, and what stands for their elements in the step.
+        self.elements: dict[Variable, Variable] = {}
         nodes = nodes_below(self._outputs)
         loops = [node.op for node in nodes if isinstance(node.op, Scan)]
         deeper = {variable for op in loops for variable in inner_variables(op)}
@@ -144,7 +126,9 @@ class Rewriter:
         """Return the nodes of the step, and those of replacements that need the step."""
         movable = set(nodes)
         for node in below:
-            if any(i in own or i.owner in movable for i in node.inputs):
+            if isinstance(node.op, ElementOfStep):
+                continue
+            if any(i in own or i.owner in movable or _is_element(i) for i in node.inputs):
                 movable.add(node)
         # Only tensors are handed into a loop: slices and random generators are made inside.
         for node in reversed(below):
@@ -174,7 +158,8 @@ class Rewriter:
         if variable is within:
             within = None
         node = variable.owner
-        if node is None or (self._step is not None and node not in self._movable):
+        is_given = self._step is not None and node not in self._movable
+        if node is None or is_given or _is_element(variable):
             return self._leaf(variable)
         if within is not None and node not in self._dependent[within]:
             within = None
@@ -182,10 +167,22 @@ class Rewriter:
 
     def _leaf(self, variable: Variable) -> Variable:
         """Return what stands for a variable that is not cloned."""
+        if _is_element(variable):
+            return self._element(variable)
         is_known = self._step is None or variable in self._step_inputs
         if is_known or isinstance(variable, Constant):
             return variable
         return self.from_outside.setdefault(variable, variable.type(name=variable.name))
+
+    def _element(self, variable: Any) -> Variable:
+        """Return what stands in the step for the element of a sequence from outside."""
+        (sequence,) = variable.owner.inputs
+        if self._step is None:
+            raise ValueError(
+                f"replace: a replacement uses an element of {sequence}, but stands in no step of a "
+                "loop, or in fewer loops than it takes elements of elements."
+            )
+        return self.elements.setdefault(sequence, variable.type(name=sequence.name))
 
     def _clone(self, start: _Place) -> None:
         """Clone a node and all that it needs."""
@@ -243,11 +240,28 @@ class Rewriter:
                     "Replace what is fed to the loop, or what the step computes from it."
                 )
         inner = Rewriter(within, op.inner_outputs, step=op, enclosing=frozenset(self._known))
-        outputs = inner.rewrite()
-        outside = list(inner.from_outside)
-        info = replace_fields(op.info, n_non_seqs=op.info.n_non_seqs + len(outside))
-        new_op = Scan(
-            [*op.inner_inputs, *inner.from_outside.values()],
+        new_op = inner._step_with_more_inputs(inner.rewrite())
+        outside, sequences = inner.from_outside, inner.elements
+        self._loops_under_way.append(node)
+        given, new_sequences = ([self.new(one) for one in ones] for ones in (outside, sequences))
+        self._loops_under_way.pop()
+        # The number of steps comes before the sequences.
+        first = op.info.n_seqs + 1
+        inputs = [*inputs[:first], *new_sequences, *inputs[first:], *given]
+        return _with_tags(new_op.make_node(*inputs), node)
+
+    def _step_with_more_inputs(self, outputs: list[Variable]) -> Scan:
+        """Return the loop of the new step, which takes what replacements use from outside."""
+        op: Any = self._step
+        first, old = op.info.n_seqs, op.inner_inputs
+        info = replace_fields(
+            op.info,
+            n_seqs=first + len(self.elements),
+            n_non_seqs=op.info.n_non_seqs + len(self.from_outside),
+        )
+        elements, constant = self.elements.values(), self.from_outside.values()
+        return Scan(
+            [*old[:first], *elements, *old[first:], *constant],
             outputs,
             info,
             mode=op.mode,
@@ -257,10 +271,6 @@ class Rewriter:
             allow_gc=op.allow_gc,
             strict=op.strict,
         )
-        self._loops_under_way.append(node)
-        given = [self.new(variable) for variable in outside]
-        self._loops_under_way.pop()
-        return _with_tags(new_op.make_node(*inputs, *given), node)
 
     def _rewrite_tags(self) -> None:
         """Let tags of new variables speak of new variables; continues while that makes more."""
@@ -303,6 +313,11 @@ class Rewriter:
 def _is_unique(variable: Variable) -> bool:
     """Say whether a variable belongs to one graph: constants and inputs of steps are shared."""
     return not isinstance(variable, Constant | NominalVariable)
+
+
+def _is_element(variable: Variable) -> bool:
+    """Say whether a variable stands for an element of a sequence outside of the step."""
+    return variable.owner is not None and isinstance(variable.owner.op, ElementOfStep)
 
 
 def _check_belongs_here(variable: Variable) -> None:

@@ -10,7 +10,7 @@ from bricks.filter import VariableFilter
 from bricks.graph import ComputationGraph, apply_dropout, apply_noise, collect_parameters
 from bricks.initialization import Constant, IsotropicGaussian
 from bricks.model import Model
-from bricks.roles import COLLECTOR, INPUT, OUTPUT, WEIGHT
+from bricks.roles import COLLECTOR, DROPOUT, INPUT, OUTPUT, WEIGHT
 from bricks.serialization import dump
 
 X = numpy.random.RandomState(0).standard_normal((5, 4)).astype("float32")
@@ -130,18 +130,29 @@ def test_dropout_and_noise_stay_if_they_are_asked_for(tmp_path):
     assert not numpy.allclose(function(X), function(X))
 
 
-def test_dropout_within_a_loop_is_refused_with_the_way_out(tmp_path):
+def test_dropout_and_noise_within_loops_are_taken_out(tmp_path):
     x = tensor.tensor3("features")
-    states, _ = aesara.scan(
-        lambda x, state: Tanh().apply(x + 0.3 * state), [x], tensor.zeros_like(x[0])
-    )
+
+    def step(x, state):
+        inner, _ = aesara.scan(lambda row: Tanh(name="deep").apply(row), [x])
+        return Tanh().apply(inner + 0.3 * state)
+
+    states, _ = aesara.scan(step, [x], tensor.zeros_like(x[0]))
     graph = ComputationGraph(states)
     inner = VariableFilter(roles=[OUTPUT], bricks=[Tanh])(graph.scan_variables)
-    assert inner
-    dump(Loop(Model(apply_dropout(graph, inner, 0.5).outputs)), tmp_path / "a.zip")
+    for per in ("step", "sequence"):
+        graph = apply_dropout(graph, inner, 0.5, per=per)
+        inner = VariableFilter(roles=[DROPOUT])(graph.scan_variables)
+    graph = apply_noise(graph, inner[:1], 0.5, per="step")
+    dump(Loop(Model(graph.outputs)), tmp_path / "a.zip")
 
-    with pytest.raises(ValueError, match=r"random keys dropout/tanh.*give the main loop the model"):
-        bricks.load(tmp_path / "a.zip")
+    given = numpy.stack([X, 2 * X])
+    first = numpy.tanh(numpy.tanh(X))
+    expected = [first, numpy.tanh(numpy.tanh(2 * X) + 0.3 * first)]
+    values = bricks.load(tmp_path / "a.zip")(given)
+    numpy.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
+    random = bricks.load(tmp_path / "a.zip", stochastic=True)
+    assert not numpy.allclose(random(given), random(given))
 
 
 @pytest.mark.parametrize("is_used", [True, False])

@@ -248,9 +248,9 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         _additive,
         application="take_glimpses",
         wrong_shapes={
-            "attended": (None, None, 5),
-            "states": (None, 4),
-            "attended_mask": (None, None, 1),
+            "attended": (2, 2, 5),
+            "states": (2, 4),
+            "attended_mask": (2, 2, 1),
         },
         sequences=_LOOKED_AT,
     ),
@@ -267,7 +267,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         {"attended": _ATTENDED, "states": _STATES, "attended_mask": _ATTENDED_MASK},
         _dot_product,
         application="take_glimpses",
-        wrong_shapes={"states": (None, 4)},
+        wrong_shapes={"states": (2, 4)},
         sequences=_LOOKED_AT,
     ),
     BrickCase(
@@ -283,7 +283,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         },
         _located,
         application="take_glimpses",
-        wrong_shapes={"weights": (None, None, None)},
+        wrong_shapes={"weights": (2, 2, 2)},
     ),
     BrickCase(
         "attentionrecurrent",
@@ -299,7 +299,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
             "attended_mask": _ATTENDED_MASK,
         },
         _attending,
-        wrong_shapes={"inputs": (None, None, 5), "attended": (None, None, 5)},
+        wrong_shapes={"inputs": (2, 2, 5), "attended": (2, 2, 5)},
         sequences={"mask": {"inputs": 0, "mask": 0}, **_LOOKED_AT},
     ),
     BrickCase(
@@ -310,7 +310,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
             p, "/multiheadattention", query, key, 2, key_mask=key_mask
         ),
         application="attend",
-        wrong_shapes={"query": (None, 6), "key": (None, None, 3), "key_mask": (None,)},
+        wrong_shapes={"query": (2, 6), "key": (2, 2, 3), "key_mask": (2,)},
         sequences={"key_mask": {"key": 0, "key_mask": 0}},
     ),
     BrickCase(
@@ -325,7 +325,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         {"query": _ATTENDED, "key_mask": _ATTENDED_MASK[::-1].astype("uint8")},
         _relative,
         application="attend",
-        wrong_shapes={"query": (None, None, 3)},
+        wrong_shapes={"query": (2, 2, 3)},
     ),
     BrickCase(
         "transformerencoder",
@@ -338,7 +338,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         ),
         {"input_": _ATTENDED, "mask": _ATTENDED_MASK},
         _encoder,
-        wrong_shapes={"input_": (None, None, 5), "mask": (None, None, None)},
+        wrong_shapes={"input_": (2, 2, 5), "mask": (2, 2, 2)},
         sequences={"mask": {"input_": 0, "mask": 0}},
     ),
     BrickCase(
@@ -350,7 +350,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
             "attended_mask": _ATTENDED_MASK,
         },
         _decoder,
-        wrong_shapes={"input_": (None, None, 5), "attended": (None, None, 4)},
+        wrong_shapes={"input_": (2, 2, 5), "attended": (2, 2, 4)},
         sequences=_LOOKED_AT,
     ),
     BrickCase(
@@ -358,7 +358,7 @@ ATTENTION_CASES: tuple[BrickCase, ...] = (
         lambda: LearnedPositions(5, dim=4, **WEIGHTS),
         {"input_": _ATTENDED},
         lambda p, input_: input_ + p["/learnedpositions/table.W"][:, None],
-        wrong_shapes={"input_": (None, None, 3)},
+        wrong_shapes={"input_": (2, 2, 3)},
     ),
     _activation(GELU, lambda x: x * (1 + numpy.vectorize(erf)(x / numpy.sqrt(2))) / 2),
     _activation(Swish, lambda x: x / (1 + numpy.exp(-x))),

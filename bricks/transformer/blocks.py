@@ -224,8 +224,16 @@ class DecoderBlock(_Block):
         Whether anything but the sequence itself is attended. Not in a language model.
     hidden_dim : int, optional
         Features within the feed-forward brick; four times `dim` by default.
-    norm_first, activation, gated, positions, norm
-        As in `EncoderBlock`. Positions are told to the attention to itself only.
+    norm_first : bool
+        Whether inputs are normalized, or sums.
+    activation : Brick, optional
+        Of the feed-forward brick, copied; a `Rectifier` by default.
+    gated : bool
+        Whether the feed-forward brick has a gate.
+    positions : AttentionPositions, optional
+        `RotaryPositions` or `RelativePositions`, copied, for the attention to itself only.
+    norm : Brick, optional
+        Copied for each normalization; a `LayerNormalization` by default.
     **kwargs
         For `Initializable`. `use_bias` reaches attention and feed-forward only if it is given.
 

@@ -94,7 +94,7 @@ class MultiHeadAttention(Initializable):
         self.head_dim = head_dim
         self.output_dim = output_dim
         self.causal = causal
-        self.positions = positions
+        self.positions: Any = positions
         self.query, self.key, self.value, self.output = (
             Linear(name=name) for name in ("query", "key", "value", "output")
         )
@@ -195,7 +195,8 @@ class MultiHeadAttention(Initializable):
         check_sequences(self, name, "query", query, self.query_dim)
         check_sequences(self, name, "key", key, self.get_dim("key"))
         check_sequences(self, name, "value", value, self.get_dim("value"))
-        return self._look(name, query, *self.preprocess(key, value), mask, bias)
+        keys, values = self.preprocess(key, value)
+        return self._look(name, query, keys, values, mask, bias)
 
     @application(inputs=["key", "value"], outputs=["keys", "values"])
     def preprocess(self, key: Variable, value: Any = None) -> Any:

@@ -14,6 +14,7 @@ from aesara.graph.basic import Variable
 from bricks.base import Brick
 from bricks.filter import get_brick
 from bricks.graph import ComputationGraph
+from bricks.pictures import Picture, draw_bricks, draw_graph
 from bricks.roles import PARAMETER, PERSISTENT, has_roles
 from bricks.select import collision
 from bricks.summary import Summary
@@ -160,6 +161,31 @@ class Model(NamedKeywords, ComputationGraph):
             Its `parameters` and `persistent` are rows with path, shape, size, dtype and roles.
         """
         return Summary(self._parameter_dict, self._persistent_dict)
+
+    def draw_bricks(self) -> Picture:
+        """Draw the tree of the model's bricks, with the shapes of their parameters.
+
+        Returns
+        -------
+        Picture
+            Notebooks show it; ``picture.save('bricks.svg')`` writes it.
+        """
+        return draw_bricks(self)
+
+    def draw_graph(self, depth: int | None = None) -> Picture:
+        """Draw the applications of bricks that the model's outputs are computed by.
+
+        Parameters
+        ----------
+        depth : int, optional
+            How many levels of bricks to show; see `bricks.pictures.draw_graph`.
+
+        Returns
+        -------
+        Picture
+            Notebooks show it; ``picture.save('graph.svg')`` writes it.
+        """
+        return draw_graph(self, depth)
 
     def check_sanity(self, algorithm: Any) -> None:
         """Warn, in the log, if an algorithm trains other parameters than the model has.

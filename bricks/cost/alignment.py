@@ -116,7 +116,8 @@ class CTC(Cost):
         _check_axes(path, "y_hat", y_hat, 3, "(time, batch, class)")
         label_lengths = _lengths(path, "y", y_mask, y_lengths, "(label, batch)")
         frame_lengths = _lengths(path, "y_hat", y_hat_mask, y_hat_lengths, "(time, batch)")
-        return ctc_loss(as_float(y_hat), y.T, frame_lengths, label_lengths, self.blank)
+        costs: Any = ctc_loss(as_float(y_hat), y.T, frame_lengths, label_lengths, self.blank)
+        return costs
 
 
 def _lengths(

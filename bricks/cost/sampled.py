@@ -153,7 +153,8 @@ class SampledSoftmax(Initializable, Random, Cost):
         hits = tensor.eq(candidates, tensor.shape_padright(y))
         others = tensor.switch(hits, -float("inf"), others)
         scores = tensor.concatenate([tensor.shape_padright(own), others], axis=-1)
-        return -special.LogSoftmax(axis=-1)(scores)[..., 0]
+        logarithms: Any = special.LogSoftmax(axis=-1)(scores)
+        return -logarithms[..., 0]
 
     @application(inputs=["y", "input_"], outputs=["costs"])
     def full_costs(self, application: Any, y: Variable, input_: Variable) -> Variable:
@@ -172,7 +173,7 @@ class SampledSoftmax(Initializable, Random, Cost):
             In nats; NaN where the class is not one of them.
         """
         self._check(application.path, y, input_)
-        logarithms = special.LogSoftmax(axis=-1)(self.projection.apply(input_))
+        logarithms: Any = special.LogSoftmax(axis=-1)(self.projection.apply(input_))
         return cross_entropy(application.path, y, logarithms)
 
     def draw_candidates(self) -> Variable:

@@ -9,6 +9,14 @@ from typing import Any
 _AT_ONCE = 3
 
 
+class TrainingFinish(Exception):
+    """Raised by an extension to end training at once and as usual, with `after_training`.
+
+    The extensions that would be called after it for the same batch or epoch are not; the usual way
+    is a request that all of them see: ``main_loop.log.current_row['training_finish_requested']``.
+    """
+
+
 class Signals:
     """A context in which SIGINT, SIGTERM and SIGHUP are noted; the old handlers come back after it.
 

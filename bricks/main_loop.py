@@ -52,6 +52,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -59,13 +60,15 @@ from bricks.callbacks import find_handlers, print_times
 from bricks.config import config
 from bricks.epochs import open_epoch, takes_number
 from bricks.hyperparameters import compare_with_script, get_hyperparameters
-from bricks.interrupts import Signals
+from bricks.interrupts import Signals, TrainingFinish
 from bricks.locks import claimed
 from bricks.log import TrainingLogBase, make_log
 from bricks.ordering import check_records, flat, handler_of, in_order, warn_of_missing_records
 from bricks.utils import change_recursion_limit
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
+
+__all__ = ["MainLoop", "TrainingFinish"]
 
 logger = logging.getLogger(__name__)
 
@@ -308,7 +311,8 @@ class MainLoop(NamedKeywords):
             try:
                 self._prepare()
                 self._go_on_if_begun()
-                self._train()
+                with suppress(TrainingFinish):
+                    self._train()
                 self._finish()
             except BaseException as error:
                 self._fail(error)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from bricks.log import JSONLinesLog, SQLiteLog
-from bricks.main_loop import MainLoop
+from bricks.main_loop import MainLoop, TrainingFinish
 from extensions import CompositeExtension, FinishAfter, SimpleExtension, TrainingExtension
 
 
@@ -235,6 +235,20 @@ def test_only_callbacks_that_are_of_use_are_dispatched():
     wanted = {name: len(handlers) for name, handlers in loop._handlers.items() if handlers}
 
     assert wanted == {"after_batch": 1, "after_epoch": 2, "on_resumption": 1}
+
+
+def test_an_extension_may_raise_that_training_is_finished():
+    def finish():
+        raise TrainingFinish
+
+    calls = []
+    loop = make_loop(Act(finish, after_n_batches=2), Recorder("recorder", calls))
+    loop.run()
+
+    assert loop.status["iterations_done"] == 2
+    assert calls[-1][:2] == ("recorder", "after_training")
+    assert loop.log.current_row["training_finished"]
+    assert loop.exit_status == 0
 
 
 def test_conditions_that_are_added_while_the_loop_runs_count_at_once():

@@ -12,7 +12,7 @@ from bricks.graph import ComputationGraph
 from bricks.graph.noise import noise_taken_out
 from bricks.model import Model
 from bricks.pickling import unpickle_from
-from bricks.roles import OUTPUT, has_roles
+from bricks.roles import COLLECTED, OUTPUT, has_roles
 from bricks.serialization import MODEL
 from bricks.utils import find_bricks
 from fuel_data.utils.names import nearest_name
@@ -101,7 +101,14 @@ def load(
 
 def _without_noise(model: Model) -> Model:
     """The model with what dropout and noise were applied to, in the steps of its loops too."""
-    originals = noise_taken_out([*model.variables, *model.scan_variables])
+    originals = {
+        variable: variable.tag.replacement_of
+        # What was saved before there was a depth is found in this way, outside of loops.
+        for variable in model.variables
+        # Parameters that are collected in one vector hold no values of their own any more.
+        if hasattr(variable.tag, "replacement_of") and not has_roles(variable, [COLLECTED])
+    }
+    originals |= noise_taken_out([*model.variables, *model.scan_variables])
     return Model(model.replace(originals).outputs) if originals else model
 
 

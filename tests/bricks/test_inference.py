@@ -122,6 +122,18 @@ def test_dropout_and_noise_of_training_are_taken_out(tmp_path, outputs):
     numpy.testing.assert_allclose(function(X), scores(tmp_path / "a.zip"), rtol=1e-4, atol=1e-5)
 
 
+def test_dropout_of_models_that_were_saved_without_its_depth_is_taken_out(tmp_path):
+    x = tensor.matrix("features")
+    graph = ComputationGraph(Tanh().apply(x))
+    graph = apply_dropout(graph, VariableFilter(roles=[INPUT])(graph.variables), 0.5)
+    (dropped,) = VariableFilter(roles=[DROPOUT])(graph.variables)
+    del dropped.tag.noise_depth
+    dump(Loop(Model(graph.outputs)), tmp_path / "a.zip")
+
+    values = bricks.load(tmp_path / "a.zip")(X)
+    numpy.testing.assert_allclose(values, numpy.tanh(X), rtol=1e-5)
+
+
 def test_dropout_and_noise_stay_if_they_are_asked_for(tmp_path):
     noisy_model(tmp_path / "a.zip")
 

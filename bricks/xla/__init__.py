@@ -2,14 +2,16 @@
 
 ``function`` compiles a graph as ``aesara.function`` does; ``shared`` makes shared variables whose
 values live on the device; ``RandomStream`` draws random numbers whose state is ordinary arrays.
-``ctc_loss`` is the cost of a label sequence of unknown alignment. ``wrap`` makes an operation of a
-function of JAX; ``lowering`` registers how an operation of one's own is computed.
+``ctc_loss`` is the cost of a label sequence of unknown alignment, ``einsum`` multiplies arrays by
+the names of their axes. ``wrap`` makes an operation of a function of JAX; ``lowering`` registers
+how an operation of one's own is computed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from bricks.xla.contraction import einsum
 from bricks.xla.ctc import ctc_loss
 from bricks.xla.errors import (
     DataDependentShape,
@@ -38,6 +40,7 @@ __all__ = [
     "UnsupportedOp",
     "WrongCompiler",
     "ctc_loss",
+    "einsum",
     "export_for",
     "function",
     "lowering",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 # Programs that tests run in processes of their own.
-collect_ignore = ["golden", "killed_runs"]
+collect_ignore = ["golden", "killed_runs", "scripts_of_blocks"]
 
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")

@@ -406,10 +406,20 @@ class BatchNormalizedMLP(MLP):
         Features of the input and of each layer. Needed for allocation.
     prototype : Brick, optional
         As for `MLP`.
-    conserve_memory, epsilon, mean_only, learn_scale, learn_shift
-        For each `BatchNormalization`.
+    conserve_memory : bool
+        As in Blocks; it makes no difference.
+    epsilon : float
+        Added to the variances.
+    mean_only : bool
+        Whether only means are taken away, and nothing is scaled.
+    learn_scale : bool
+        Whether there are scales.
+    learn_shift : bool
+        Whether there are shifts.
+    use_bias : bool
+        Whether the linear maps have biases, although each layer is shifted anyway.
     **kwargs
-        For `MLP`. `use_bias` is False by default, since each layer is shifted anyway.
+        For `MLP`.
 
     Examples
     --------

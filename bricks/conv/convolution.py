@@ -99,9 +99,6 @@ class Convolutional(LinearLike):
     (convolutional_apply_output, convolutional_output_mask_output_mask)
     """
 
-    #: What convolves images; a subclass may have another, with the arguments of this one.
-    conv2d_impl = staticmethod(abstract_conv.conv2d)
-
     @lazy(allocation=["filter_size", "num_filters", "num_channels"])
     def __init__(
         self,
@@ -129,6 +126,27 @@ class Convolutional(LinearLike):
         self.tied_biases = tied_biases
         self.dilation = dilation
         self.num_groups = num_groups
+
+    @staticmethod
+    def conv2d_impl(input_: Variable, W: Variable, **options: Any) -> Variable:
+        """Convolve images; a subclass may do it in another way.
+
+        Parameters
+        ----------
+        input_ : Variable of shape (batch, channel, height, width)
+            Sequences come as images of width 1.
+        W : Variable of shape (filter, channel, height, width)
+            The filters.
+        **options
+            ``input_shape``, ``filter_shape``, ``subsample`` (the steps) and ``border_mode``; also
+            ``filter_dilation`` and ``num_groups`` where they are not 1. As Aesara's ``conv2d``
+            takes them.
+
+        Returns
+        -------
+        Variable of shape (batch, filter, height, width)
+        """
+        return abstract_conv.conv2d(input_, W, **options)
 
     @staticmethod
     def get_output_shape(
@@ -350,9 +368,12 @@ class ConvolutionalTranspose(Convolutional):
 
     Parameters
     ----------
-    filter_size, num_filters, num_channels
-        As for `Convolutional`; `num_channels` are those of the input, which is small, `num_filters`
-        those of the output. Needed for allocation.
+    filter_size : tuple of int, or int
+        Lengths of the filters: one, two or three. Needed for allocation.
+    num_filters : int
+        Channels of the output, which is large. Needed for allocation.
+    num_channels : int
+        Channels of the input, which is small. Needed for allocation.
     original_image_size : tuple of int, optional
         Lengths of the output. By default the shortest that the convolution would make an image of
         the input's size of, and `unused_edge` beyond.

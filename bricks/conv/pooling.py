@@ -194,7 +194,9 @@ class Pooling(Feedforward):
         self._check_input(input_, mask)
         num_axes = len(self._sizes)
         lengths = merge_lengths(input_.type.shape[-num_axes:], self._input_dim[1:])
-        kept = input_.type.shape[:-num_axes]
+        kept = [*input_.type.shape[:-num_axes]]
+        if len(kept) == 2:
+            kept = merge_lengths(kept, [None, self._input_dim[0]])
         lengths = self._output_lengths(self.apply.path, lengths)
         input_ = as_float(input_)
         if mask is None:
@@ -277,8 +279,16 @@ class MaxPooling(Pooling):
 
     Parameters
     ----------
-    pooling_size, step, input_dim, ignore_border, padding
-        As for `Pooling`. `pooling_size` is needed for allocation.
+    pooling_size : tuple of int, or int
+        Lengths of the window: one, two or three. Needed for allocation.
+    step : int or tuple of int, optional
+        From one place of the window to the next; `pooling_size` by default.
+    input_dim : tuple of int or None, optional
+        Channels and lengths of the input, as far as they are known.
+    ignore_border : bool
+        Whether elements at the end on which no whole window fits are left out.
+    padding : int or tuple of int
+        Elements added to both ends, fewer than the window has.
     **kwargs
         For `Brick`.
 
@@ -309,8 +319,16 @@ class AveragePooling(Pooling):
 
     Parameters
     ----------
-    pooling_size, step, input_dim, ignore_border, padding
-        As for `Pooling`. `pooling_size` is needed for allocation.
+    pooling_size : tuple of int, or int
+        Lengths of the window: one, two or three. Needed for allocation.
+    step : int or tuple of int, optional
+        From one place of the window to the next; `pooling_size` by default.
+    input_dim : tuple of int or None, optional
+        Channels and lengths of the input, as far as they are known.
+    ignore_border : bool
+        Whether elements at the end on which no whole window fits are left out.
+    padding : int or tuple of int
+        Elements added to both ends, fewer than the window has.
     include_padding : bool
         Whether the zeros of the padding are counted in the mean.
     **kwargs

@@ -81,7 +81,7 @@ def apply_batch_normalization(computation_graph: ComputationGraph) -> Computatio
     inside = _calls(computation_graph.scan_variables)
     if inside:
         raise ValueError(
-            f"apply_batch_normalization: {inside[0].application.path} is applied in the step of a "
+            f"apply_batch_normalization: {inside[0].application.brick.path} is applied in the step of a "
             "loop, where its statistics would be those of one step. Apply it to whole sequences, "
             "or use LayerNormalization there."
         )

@@ -26,6 +26,7 @@ BASES = {
     "Activation",
     "AddedPositions",
     "AttentionPositions",
+    "BaseRecurrent",
     "BaseSequenceGenerator",
     "Cost",
     "CostMatrix",

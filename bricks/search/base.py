@@ -44,7 +44,7 @@ class Search(ABC):
 
     #: How many hypotheses there are for each example.
     num_hypotheses = 1
-    #: Whether the columns of the inputs of :meth:`search` are hypotheses of one example.
+    #: Whether hypotheses of one example compete. Those of :meth:`search` are then all columns.
     columns_compete = False
 
     def __init__(self, samples: Any) -> None:
@@ -209,7 +209,7 @@ class Search(ABC):
         if which not in self._compiled:
             width = None if which == "search" and self.columns_compete else self.num_hypotheses
             settings = {name: tensor.lscalar(name) for name in _SETTINGS}
-            beams = Beams(self.stepper, width)
+            beams = Beams(self.stepper, width, are_copies=self.columns_compete)
             outputs, updates = self._graph(which, beams, settings)
             self._compiled[which] = xla.function(
                 [*self.inputs, *settings.values()],

@@ -119,9 +119,6 @@ class BeamSearch(Search):
     def _choose(self, log_probs: Any, state: State) -> tuple[Any, Any]:
         candidates = state["totals"][:, :, None] + log_probs
         width, number = candidates.shape[1], candidates.shape[2]
-        # Before the first step all hypotheses are the same: the first one stands for them.
-        is_copy = tensor.and_(tensor.eq(state["step"], 0), tensor.arange(width)[:, None] > 0)
-        candidates = tensor.switch(is_copy, minus_infinity(), candidates)
         _, places = top(candidates.flatten(2), width)
         return places // number, places % number
 
@@ -196,10 +193,7 @@ class _Decoding:
         log_probs, pending = self._beams.score(state, given)
         is_nan = tensor.or_(state["is_nan"], tensor.isnan(log_probs).any(axis=(1, 2)))
         number, width = log_probs.shape[2], log_probs.shape[1]
-        # Before the first step all hypotheses are the same: the first one stands for them.
-        is_copy = tensor.and_(tensor.eq(state["step"], 0), tensor.gt(tensor.arange(width), 0))
-        totals = tensor.switch(is_copy, minus_infinity(), state["totals"])
-        candidates = totals[:, :, None] + log_probs
+        candidates = state["totals"][:, :, None] + log_probs
         coverage = {}
         if "coverage" in state:
             weights = pending[str(self._search.stepper.attention_name)]

@@ -120,6 +120,9 @@ class Beams:
     num_hypotheses : int or None
         How many to keep for each example of the stepper's batch. None if the stepper's batch are
         the hypotheses of a single example already.
+    are_copies : bool
+        Whether hypotheses of one example compete, so that only the first one counts as long as they
+        are the same.
 
     Attributes
     ----------
@@ -127,8 +130,11 @@ class Beams:
         For each hypothesis.
     """
 
-    def __init__(self, stepper: Stepper, num_hypotheses: int | None) -> None:
+    def __init__(
+        self, stepper: Stepper, num_hypotheses: int | None, are_copies: bool = False
+    ) -> None:
         self.stepper = stepper
+        self._are_copies = are_copies
         contexts = stepper.contexts()
         states = stepper.initial_states(contexts)
         axes = {name: stepper.state_axis(name) for name in states}
@@ -162,11 +168,14 @@ class Beams:
         shape = (self._batch_size, self._num_hypotheses)
         if self._num_hypotheses is None:
             shape = (1, self._batch_size)
-        zeros = tensor.zeros(shape, config.floatX)
+        totals = tensor.zeros(shape, config.floatX)
+        if self._are_copies:
+            is_copy = tensor.gt(tensor.arange(shape[1]), 0)
+            totals = tensor.switch(is_copy, minus_infinity(), totals)
         eol_symbols = tensor.alloc(tensor.cast(eol_symbol, "int64"), *shape, max_length)
         return {
             "step": tensor.constant(0, dtype="int64"),
-            "totals": zeros,
+            "totals": totals,
             "lengths": tensor.zeros(shape, "int64"),
             "outputs": eol_symbols,
             "log_probs": tensor.zeros((*shape, max_length), config.floatX),

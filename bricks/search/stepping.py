@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from aesara.graph.basic import Variable
+from aesara.tensor.basic import tensor_copy
 
 from bricks.annotations import get_annotations
 from bricks.applications import ApplicationCall
@@ -240,16 +241,24 @@ class GeneratorStepper(Stepper):
 
 def _call_of(samples: Any) -> ApplicationCall:
     """Return the call of `generate` whose outputs the samples are."""
-    for call in get_annotations(samples) if isinstance(samples, Variable) else ():
-        if not isinstance(call, ApplicationCall):
-            continue
-        brick = cast(Any, call.application.brick)
-        is_generator = isinstance(brick, BaseSequenceGenerator)
-        if is_generator and call.application == brick.generate and samples.tag.name == "outputs":
-            return call
+    variable = samples
+    while isinstance(variable, Variable):
+        for call in get_annotations(variable):
+            if isinstance(call, ApplicationCall) and _generates(call, variable):
+                return call
+        # An application of another brick, which hands the samples on, gives a copy of them.
+        is_copy = variable.owner is not None and variable.owner.op == tensor_copy
+        variable = variable.owner.inputs[0] if is_copy else None
     raise ValueError(
         f"a search needs the `outputs` of a call of `generate` of a sequence generator, or a "
         f"Stepper; got {samples!r}. They are among what `generate` returns, "
         "`generate(…, as_dict=True)['outputs']`, and are found in a graph by "
         "`VariableFilter(applications=[generator.generate], name='outputs')`."
     )
+
+
+def _generates(call: ApplicationCall, variable: Variable) -> bool:
+    brick = cast(Any, call.application.brick)
+    if not isinstance(brick, BaseSequenceGenerator) or variable.tag.name != "outputs":
+        return False
+    return call.application == brick.generate

@@ -1,0 +1,171 @@
+import numpy
+import pytest
+from aesara import tensor
+
+from bricks import Tanh
+from bricks.base import application
+from bricks.filter import VariableFilter
+from bricks.graph import ComputationGraph
+from bricks.initialization import IsotropicGaussian
+from bricks.interfaces import Initializable
+from bricks.recurrent import SimpleRecurrent
+from bricks.search import BeamSearch, GeneratorStepper, GreedySearch, Stepper
+from bricks.sequence_generators import (
+    LookupFeedback,
+    Readout,
+    SequenceGenerator,
+    SoftmaxEmitter,
+    TrivialEmitter,
+)
+
+LENGTH, NUM_SYMBOLS = 6, 4
+WEIGHTS = numpy.random.RandomState(0).standard_normal((LENGTH, NUM_SYMBOLS, NUM_SYMBOLS)) * 2
+
+
+class Cached(Stepper):
+    """Scores depend on all symbols so far, which are kept as the keys of a Transformer are."""
+
+    def __init__(self):
+        self.first = tensor.lvector("first")
+        self.inputs = [self.first]
+
+    def contexts(self):
+        return {}
+
+    def initial_states(self, contexts):
+        cache = tensor.zeros((LENGTH, self.first.shape[0]), "int64")
+        return {"cache": cache, "position": tensor.constant(0, dtype="int64"), "last": self.first}
+
+    def state_axis(self, name):
+        return {"cache": 1, "position": None, "last": 0}[name]
+
+    def score(self, states, contexts):
+        position = states["position"]
+        is_now = tensor.eq(tensor.arange(LENGTH), position)[:, None]
+        cache = tensor.switch(is_now, states["last"], states["cache"])
+        is_past = tensor.le(tensor.arange(LENGTH), position)[:, None, None]
+        weights = tensor.constant(WEIGHTS.astype("float32"))
+        looked_up = weights[tensor.arange(LENGTH)[:, None], cache]
+        scores = tensor.switch(is_past, looked_up, 0).sum(axis=0)
+        log_probs = scores - tensor.logsumexp(scores, axis=1, keepdims=True)
+        return log_probs, {"cache": cache, "position": position}
+
+    def advance(self, symbols, states, contexts):
+        return {**states, "position": states["position"] + 1, "last": symbols}
+
+    def cost(self, first, sequence):
+        given, total = [first, *sequence[:-1]], 0.0
+        for step, symbol in enumerate(sequence):
+            scores = sum(WEIGHTS[i, one] for i, one in enumerate(given[: step + 1]))
+            total += numpy.log(numpy.exp(scores).sum()) - scores[symbol]
+        return total
+
+
+def test_a_cache_along_another_axis_is_searched_like_any_state():
+    model = Cached()
+
+    found = BeamSearch(model, 5).decode({model.first: [1, 3]}, 0, LENGTH)
+
+    for first, sequences, costs in zip([1, 3], found.as_lists(), found.costs, strict=True):
+        expected = [model.cost(first, sequence) for sequence in sequences]
+        numpy.testing.assert_allclose(costs, expected, rtol=1e-4)
+        assert len({tuple(sequence) for sequence in sequences}) == 5
+    # From the same place wide beams find what narrow ones do not.
+    assert (found.costs[:, 0] <= GreedySearch(model).decode({"first": [1, 3]}, 0, 6).costs[:, 0]).all()
+
+
+def make_generator(emitter=None, dim=None):
+    readout = Readout(
+        source_names=["states"],
+        readout_dim=NUM_SYMBOLS,
+        emitter=emitter or SoftmaxEmitter(),
+        feedback_brick=None if emitter else LookupFeedback(NUM_SYMBOLS, 3),
+    )
+    schemes = {"weights_init": IsotropicGaussian(1), "biases_init": IsotropicGaussian(1)}
+    generator = SequenceGenerator(readout, SimpleRecurrent(3, Tanh()), **schemes)
+    generator.initialize()
+    return generator
+
+
+class Sampler(Initializable):
+    def __init__(self, generator, **kwargs):
+        super().__init__(children=[generator], **kwargs)
+        self.generator = generator
+
+    @application
+    def apply(self, states):
+        return self.generator.generate(
+            n_steps=4, batch_size=states.shape[0], states=states, as_dict=True
+        )["outputs"]
+
+
+def test_samples_are_known_however_they_were_handed_on():
+    generator = make_generator()
+    states = tensor.matrix("states")
+    handed_on = Sampler(generator).apply(states)
+    (found,) = VariableFilter(applications=[generator.generate], name="outputs")(
+        ComputationGraph(handed_on).variables
+    )
+
+    steppers = [GeneratorStepper(samples) for samples in (handed_on, found)]
+
+    assert all(stepper.generator is generator for stepper in steppers)
+    assert [stepper.inputs for stepper in steppers] == [[states], [states]]
+
+
+def test_a_search_begins_with_the_states_that_were_given():
+    generator = make_generator()
+    states = tensor.matrix("states")
+    search = GreedySearch(Sampler(generator).apply(states))
+    values = numpy.array([[-9, 9, 9], [9, -9, -9]], "f4")
+
+    both = search.decode({states: values}, 0, 1)
+    alone = search.decode({states: values[1:]}, 0, 1)
+
+    assert both.costs[0] != both.costs[1]
+    numpy.testing.assert_allclose(both.costs[1], alone.costs[0], rtol=1e-5)
+
+
+def test_training_goes_on_without_compiling_a_search_again():
+    generator = make_generator()
+    states = tensor.matrix("states")
+    search = GreedySearch(Sampler(generator).apply(states))
+    values = {states: numpy.zeros((1, 3), "f4")}
+    search.decode(values, 0, 1)
+
+    generator.readout.post_merge.b.set_value(numpy.array([0, 0, 0, 50], "f4"))
+
+    assert search.decode(values, 0, 1).as_lists() == [[[3]]]
+
+
+def test_what_is_no_sample_is_refused():
+    generator = make_generator()
+    made = generator.generate(n_steps=2, batch_size=3, as_dict=True)
+
+    for wrong in (made["states"], made["costs"], tensor.matrix("x"), 3):
+        with pytest.raises(ValueError, match="a search needs the `outputs` of a call of `genera"):
+            BeamSearch(wrong)
+
+
+def test_an_emitter_without_probabilities_cannot_be_searched():
+    generator = make_generator(TrivialEmitter())
+    outputs = generator.generate(n_steps=2, batch_size=3, as_dict=True)["outputs"]
+
+    message = r"readout.log_probs: TrivialEmitter gives no probabilities.*use SoftmaxEmitter"
+    with pytest.raises(ValueError, match=message):
+        GreedySearch(outputs).decode({}, 0, 3)
+
+
+class ProbabilitiesOnly(SoftmaxEmitter):
+    log_probs = None
+
+
+def test_an_emitter_with_probabilities_alone_can_be_searched():
+    costs = []
+    for emitter in (SoftmaxEmitter, ProbabilitiesOnly):
+        generator = make_generator()
+        generator.readout.emitter.__class__ = emitter
+        samples = generator.generate(n_steps=2, batch_size=1, as_dict=True)["outputs"]
+        costs.append(BeamSearch(samples, 3).decode({}, 0, 3).costs)
+
+    numpy.testing.assert_allclose(costs[0], costs[1], rtol=1e-4)

@@ -70,7 +70,8 @@ def l2_norm(tensors: Iterable[Any], squared: bool = False) -> Variable:
     ValueError
         If there are no tensors.
     """
-    squares = [tensor.sum(as_float(one) ** 2) for one in tensors]
+    # Not a power of 2, which Aesara refuses to rewrite if more is known of the shape by then.
+    squares = [tensor.sum(tensor.square(as_float(one))) for one in tensors]
     if not squares:
         raise ValueError("l2_norm: expected at least one tensor; got none.")
     total = sum(squares[1:], squares[0])

@@ -19,25 +19,23 @@ not depend on the loop, serves the whole call, and every function that is compil
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
 import aesara
 import numpy
 from aesara import tensor
-from aesara.compile import sharedvalue
-from aesara.graph.basic import Constant, Variable, clone_get_equiv
+from aesara.graph.basic import Constant, Variable
 from aesara.raise_op import Assert
 from aesara.tensor.type import TensorType
 
 from bricks.aesara_expressions import lengths_of
 from bricks.base import Application, Brick, application
 from bricks.checks import describe
-from bricks.graph.computation import ComputationGraph
 from bricks.initialization import NdarrayInitialization
 from bricks.interfaces import RNGMixin
+from bricks.recurrent.tracing import TracedStep, keys_over_time, new_shareds, stretchable
 from bricks.utils import is_shared_variable
 from fuel_data.utils.names import nearest_name
 
@@ -300,7 +298,7 @@ class _Loop:
         self.batch_size = self._size_of_batch(batch_size)
         others = {**self.sequences, **self.contexts, **self.flags}
         states = self._initial_states({n: given[n] for n in step.states if n in given}, others)
-        self.states = {name: _stretchable(state) for name, state in states.items()}
+        self.states = {name: stretchable(state) for name, state in states.items()}
         step.check_complete({**others, **self.states})
 
     def _number_of_steps(self, given: Any) -> Any:
@@ -397,7 +395,7 @@ class _Loop:
         traced = self._trace()
         outputs, updates = aesara.scan(
             traced.repeat,
-            sequences=[*self.sequences.values(), *_keys_over_time(traced.keys, self.n_steps)],
+            sequences=[*self.sequences.values(), *keys_over_time(traced.keys, self.n_steps)],
             outputs_info=[self.states.get(name) for name in self.step.outputs],
             non_sequences=[*self.contexts.values(), *traced.shared],
             n_steps=self.n_steps,
@@ -419,7 +417,7 @@ class _Loop:
             ]
         return outputs
 
-    def _trace(self) -> _Traced:
+    def _trace(self) -> TracedStep:
         """Take the step once, with variables that stand for its arguments."""
         step = self.step
         elements = {n: _type_of_elements(s)(name=n) for n, s in self.sequences.items()}
@@ -431,10 +429,10 @@ class _Loop:
             for n, v in self.contexts.items()
         }
         stand_ins = {**elements, **states, **contexts}
-        with _new_shareds() as created:
+        with new_shareds() as created:
             outputs = step.bound(**stand_ins, **self.flags, iterate=False, as_list=True)
         self._check_outputs(outputs)
-        return _Traced(list(stand_ins.values()), len(elements), outputs, created)
+        return TracedStep(list(stand_ins.values()), len(elements), outputs, created)
 
     def _check_outputs(self, outputs: list[Any]) -> None:
         """Refuse a step whose outputs cannot be fed back."""
@@ -462,89 +460,6 @@ class _Loop:
                     )
 
 
-class _Traced:
-    """The graph of one step.
-
-    Parameters
-    ----------
-    inputs : list of Variable
-        What stands for elements of sequences, states and contexts, in this order.
-    num_elements : int
-        How many of them are elements of sequences.
-    outputs : list of Variable
-        What the step returned.
-    created : list of shared variables
-        Those made by the step.
-    """
-
-    def __init__(
-        self, inputs: list[Any], num_elements: int, outputs: list[Any], created: list[Any]
-    ) -> None:
-        self.inputs, self.outputs, self._num_elements = inputs, outputs, num_elements
-        graph = ComputationGraph(outputs)
-        new = set(created)
-        self.keys = [
-            v for v in graph.shared_variables if v in new and hasattr(v.tag, "is_random_key")
-        ]
-        self._updates: dict[Any, Any] = {
-            shared: value
-            for shared, value in dict[Any, Any](graph.updates).items()
-            if shared not in self.keys and (shared in new or value is not shared.default_update)
-        }
-        for shared in self._updates:
-            shared.default_update = None
-        known = {*self.keys, *self._updates, *inputs}
-        self.shared = [v for v in graph.shared_variables if v not in known]
-
-    def repeat(self, *args: Any) -> tuple[list[Any], dict]:
-        """Return the outputs and updates of a step for the arguments that a scan gives."""
-        from bricks.xla.keys import NextKey
-
-        elements, rest = args[: self._num_elements], args[self._num_elements :]
-        keys, rest = rest[: len(self.keys)], rest[len(self.keys) :]
-        given = [*elements, *rest]
-        replaced = dict(zip(self.inputs, given, strict=False))
-        replaced.update((old, NextKey()(key)) for old, key in zip(self.keys, keys, strict=True))
-        wanted = [*self.outputs, *self._updates.values()]
-        # What is given stands in the new graph as it is: a copy of a context that is computed
-        # would be computed anew in each step. It has lengths that are not known; they were
-        # known, to be checked.
-        copies = clone_get_equiv(
-            list(replaced),
-            wanted,
-            copy_inputs=False,
-            copy_orphans=False,
-            memo=dict(replaced),
-            strict=False,
-        )
-        new = [copies.get(variable, variable) for variable in wanted]
-        outputs, updates = new[: len(self.outputs)], new[len(self.outputs) :]
-        return outputs, dict(zip(self._updates, updates, strict=True))
-
-
-@contextmanager
-def _new_shareds() -> Iterator[list[Any]]:
-    """Collect the shared variables that are made meanwhile.
-
-    They are told to a collection around this one too: Aesara, which has the like, hides them.
-    """
-    with sharedvalue.collect_new_shareds() as created:
-        yield created
-    around = getattr(sharedvalue, "__SHARED_CONTEXT__", None)
-    if isinstance(around, list):
-        around.extend(created)
-
-
-def _keys_over_time(keys: list[Any], n_steps: Any) -> list[Any]:
-    """Return keys of axes (time, word), a different one for each step, to be hashed there."""
-    if not keys:
-        return []
-    # From 1: the hash of the key itself is the key of the next call.
-    numbers = tensor.arange(1, tensor.as_tensor_variable(n_steps) + 1).astype("uint32")
-    words = tensor.stack([numbers, tensor.zeros_like(numbers)], axis=1)
-    return [tensor.bitwise_xor(key[None, :], words) for key in keys]
-
-
 def _as_tensor(value: Any) -> Any:
     """Return a variable as it is, and anything else as a constant."""
     return value if isinstance(value, Variable) else tensor.as_tensor_variable(value)
@@ -553,11 +468,6 @@ def _as_tensor(value: Any) -> Any:
 def _type_of_elements(sequence: Any) -> TensorType:
     """Return the type of what each step gets of a sequence, with the lengths that are known."""
     return TensorType(sequence.dtype, sequence.type.shape[1:])
-
-
-def _stretchable(state: Any) -> Any:
-    """Return a state without axes whose length is known to be 1, which a step may stretch."""
-    return tensor.unbroadcast(state, *range(state.ndim))
 
 
 def _shape_of_state(dim: Any) -> tuple[int, ...]:

@@ -193,13 +193,17 @@ class RecurrentStack(BaseRecurrent, Initializable):
 
     def _names(self, kind: str) -> list[str]:
         """Return the names of all levels' sequences, states, outputs or contexts."""
-        found: dict[str, None] = {}
+        found: list[str] = []
         for level, transition in enumerate(self.transitions):
-            for name in getattr(transition.apply, kind):
+            for own in getattr(transition.apply, kind):
                 is_fed = kind == "sequences" and level and not self.skip_connections
-                if name in _SHARED or not is_fed:
-                    found.setdefault(self._with_level(kind, name, level))
-        return list(found)
+                if is_fed and own not in _SHARED:
+                    continue
+                name = self._with_level(kind, own, level)
+                is_shared = kind == "contexts" or own in _SHARED
+                if not (is_shared and name in found):
+                    found.append(name)
+        return found
 
     def _with_level(self, kind: str, name: str, level: int) -> str:
         """Return the name that the stack gives to what a level calls by another."""

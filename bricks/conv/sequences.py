@@ -104,7 +104,8 @@ class ConvolutionalSequence(Sequence, Initializable, Feedforward):
         """Tell each layer what it gets; return what comes out of the last."""
         num_channels, image_size = self.num_channels, self.image_size
         for brick in self._bricks:
-            if not hasattr(brick, "num_output_channels"):
+            # Of the class: some work it out from sizes that are told only here.
+            if not hasattr(type(brick), "num_output_channels"):
                 continue
             brick.num_channels = num_channels
             if image_size is not None:

@@ -142,9 +142,13 @@ def test_a_mask_that_leaves_everything_out_makes_no_nan():
     with brick:
         output = brick.apply(x, mask)
 
-    value = xla.function([x, mask], output)(draw(2, 2, 3), numpy.zeros((2, 3), "float32"))
+    statistics = [batch for _, batch in get_batch_normalization_updates(ComputationGraph(output))]
+    values = xla.function([x, mask], [output, *statistics])(
+        draw(2, 2, 3), numpy.zeros((2, 3), "float32")
+    )
 
-    numpy.testing.assert_array_equal(value, 0)
+    numpy.testing.assert_array_equal(values[0], 0)
+    assert all(numpy.isfinite(value).all() for value in values)
 
 
 def test_statistics_far_from_zero_are_exact():

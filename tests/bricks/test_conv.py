@@ -178,7 +178,8 @@ def test_a_convolution_knows_what_the_next_brick_gets():
         Linear(100, 2).apply(hidden)
 
 
-def test_what_a_mask_leaves_out_is_not_looked_at_even_if_it_is_nan():
+@pytest.mark.parametrize("backend", ["xla", "py"])
+def test_what_a_mask_leaves_out_is_not_looked_at_even_if_it_is_nan(backend):
     x, mask = tensor.tensor3("x"), tensor.matrix("mask")
     brick = Convolutional(3, 2, 1, border_mode="half", **INIT)
     brick.initialize()
@@ -189,10 +190,9 @@ def test_what_a_mask_leaves_out_is_not_looked_at_even_if_it_is_nan():
     values = draw(1, 1, 8)
     values[..., 5:] = numpy.nan
     ones = (numpy.arange(8) < 5)[None].astype("float32")
+    outputs = [output, pooling.output_mask(brick.output_mask(mask)), *gradients]
 
-    found = compute(
-        [output, pooling.output_mask(brick.output_mask(mask)), *gradients], x, values, mask, ones
-    )
+    found = compute(outputs, x, values, mask, ones, backend=backend)
 
     assert all(numpy.isfinite(value).all() for value in found)
     numpy.testing.assert_array_equal(found[1], [[1, 1, 0, 0]])

@@ -20,6 +20,9 @@ from aesara.link.utils import map_storage
 from aesara.link.vm import VMLinker
 
 from bricks.xla.increments import chain_increments
+from bricks.xla.powers import specialize_powers
+from bricks.xla.scan_results import drop_unused_results
+from bricks.xla.shape_inference import ShapesOnDemand, drop_equal_lengths
 from fuel_data.utils.names import nearest_name
 
 __all__ = ["aesara_mode", "rewrite_copy", "rewriting_mode"]
@@ -41,13 +44,33 @@ _ONLY_FOR_C = (
 
 #: The first takes the shape of what is written through places and a slice for another one, and
 #: raises. So does the second, where one table is looked up twice; `bricks.xla.increments` is right.
-_WRONG = ("local_useless_inc_subtensor_alloc", "pre_local_IncSubtensor_serialize")
+#: The third fails where the shape of its base has become known; `bricks.xla.powers` does not.
+_WRONG = (
+    "local_useless_inc_subtensor_alloc",
+    "pre_local_IncSubtensor_serialize",
+    "local_pow_specialize",
+)
 
 # Where Aesara has its own: just before the graph is brought into its canonical form.
 optdb.register("chain_increments", in2out(chain_increments), "fast_run", position=0.99)
+optdb["specialize"].register("specialize_powers", specialize_powers, "fast_run")
 
-#: Rewrites that cost much of the building time and save little of the running time.
-_SLOW_TO_BUILD = ("scan_save_mem", "local_subtensor_merge")
+#: What is done otherwise where XLA compiles: shapes are worked out when they are asked for, the
+#: parts of a part are left to XLA, and a loop keeps only what is used of its results when it is
+#: lowered (:mod:`bricks.xla.loops`). Written in Aesara's operations, each is a thousand nodes.
+_DONE_OTHERWISE = ("ShapeOpt", "local_subtensor_merge", "scan_save_mem")
+
+#: Rewrites that cost building time and save running time: they move products out of loops.
+_SLOW_TO_BUILD = ("scan_pushout",)
+
+#: The tag of our own rewrites, which other modes of Aesara do not ask for.
+_OURS = "firebrick"
+
+optdb.register("shapes_on_demand", ShapesOnDemand(), _OURS, position=0.1)
+optdb["canonicalize"].register("drop_equal_lengths", drop_equal_lengths, _OURS)
+optdb["scan_eqopt2"].register(
+    "drop_unused_results", in2out(drop_unused_results, ignore_newtrees=True), _OURS
+)
 
 
 class _NullLinker(PerformLinker):
@@ -80,7 +103,7 @@ class _NullLinker(PerformLinker):
 
 
 def rewrites(optimizer: str) -> RewriteDatabaseQuery:
-    """Select the rewrites of a profile.
+    """Select the rewrites of a profile, for graphs that XLA compiles.
 
     Parameters
     ----------
@@ -91,7 +114,15 @@ def rewrites(optimizer: str) -> RewriteDatabaseQuery:
     aesara.graph.rewriting.db.RewriteDatabaseQuery
     """
     slow = _SLOW_TO_BUILD if optimizer == "fast_compile" else ()
-    return RewriteDatabaseQuery(include=["fast_run"], exclude=[*_ONLY_FOR_C, *_WRONG, *slow])
+    return RewriteDatabaseQuery(
+        include=["fast_run", _OURS],
+        exclude=[*_ONLY_FOR_C, *_WRONG, *_DONE_OTHERWISE, *slow],
+    )
+
+
+def _rewrites_of_aesara() -> RewriteDatabaseQuery:
+    """Select the rewrites for graphs that Aesara evaluates."""
+    return RewriteDatabaseQuery(include=["fast_run"], exclude=[*_ONLY_FOR_C, *_WRONG])
 
 
 def rewrite_copy(fgraph: FunctionGraph, optimizer: str) -> FunctionGraph:
@@ -150,7 +181,7 @@ def aesara_mode(backend: str) -> Mode:
         If there is no such mode, or no C compiler for ``'c'``.
     """
     if backend == "py":
-        return Mode(VMLinker(use_cloop=False, c_thunks=False), rewrites("fast_run"))
+        return Mode(VMLinker(use_cloop=False, c_thunks=False), _rewrites_of_aesara())
     if backend == "c":
         if not aesara.config.cxx:
             raise ValueError(

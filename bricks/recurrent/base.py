@@ -91,7 +91,8 @@ def recurrent(*args: Callable, **kwargs: Any) -> Any:
     ``return_initial_states``
         True puts the initial value of each state before the others.
     ``n_steps``, ``batch_size``
-        How often to take the step, and on how many examples, where no sequence tells.
+        How often to take the step, and on how many examples. Needed where no sequence tells;
+        sequences must be of that length.
     ``scan_kwargs``
         Further arguments of ``aesara.scan``, such as ``{'truncate_gradient': 20}``.
 
@@ -304,46 +305,44 @@ class _Loop:
     def _number_of_steps(self, given: Any) -> Any:
         """Return the number of steps: that of the sequences, which must agree."""
         path = self.step.path
-        if not self.sequences:
-            if given is None:
-                raise TypeError(
-                    f"{path}: give one of the sequences {', '.join(self.step.sequences)}, "
-                    "or `n_steps`."
-                )
-            return given
-        if given is not None:
-            raise TypeError(
-                f"{path}: `n_steps` is for calls without sequences; here it is the length of "
-                f"{', '.join(self.sequences)}. Cut them instead."
-            )
         for name, sequence in self.sequences.items():
             if sequence.ndim < 1:
                 raise ValueError(
                     f"{path}: `{name}` must have a time axis; got {describe(sequence)}."
                 )
-        (first, n_steps), *others = (
-            (name, lengths_of(sequence)[0]) for name, sequence in self.sequences.items()
-        )
-        for name, length in others:
-            message = (
-                f"{path}: `{first}` and `{name}` must have the same number of steps, on the first "
-                "axis"
+        if given is not None:
+            self._check_lengths("n_steps", given)
+            return given
+        if not self.sequences:
+            raise TypeError(
+                f"{path}: give one of the sequences {', '.join(self.step.sequences)}, or `n_steps`."
             )
-            if isinstance(length, int) and isinstance(n_steps, int):
-                if length != n_steps:
-                    raise ValueError(f"{message}; got {n_steps} and {length}.")
-            else:
-                same = tensor.eq(length, n_steps)
-                n_steps = Assert(message + ".")(tensor.as_tensor_variable(n_steps), same)
+        name = min(self.sequences, key=lambda name: not _is_given(self.sequences[name]))
+        n_steps = lengths_of(self.sequences[name])[0]
+        self._check_lengths(name, n_steps)
         return n_steps
+
+    def _check_lengths(self, first: str, n_steps: Any) -> None:
+        """Refuse sequences of another length, now or at run time."""
+        for name, sequence in self.sequences.items():
+            if name == first:
+                continue
+            length = lengths_of(sequence)[0]
+            message = (
+                f"{self.step.path}: `{first}` and `{name}` must tell of the same number of steps, "
+                "on the first axis"
+            )
+            if not (isinstance(length, int) and isinstance(n_steps, int)):
+                same = tensor.eq(length, n_steps)
+                self.sequences[name] = Assert(message + ".")(sequence, same)
+            elif length != n_steps:
+                raise ValueError(f"{message}; got {n_steps} and {length}.")
 
     def _size_of_batch(self, given: Any) -> Any:
         if given is not None:
             return given
-        for sequence in self.sequences.values():
-            if sequence.ndim > 1:
-                return lengths_of(sequence)[1]
-        return None
+        wide = [sequence for sequence in self.sequences.values() if sequence.ndim > 1]
+        return lengths_of(min(wide, key=lambda one: not _is_given(one)))[1] if wide else None
 
     def _initial_states(self, given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
         """Return the initial value of each state."""
@@ -463,6 +462,17 @@ class _Loop:
 def _as_tensor(value: Any) -> Any:
     """Return a variable as it is, and anything else as a constant."""
     return value if isinstance(value, Variable) else tensor.as_tensor_variable(value)
+
+
+def _is_given(sequence: Any) -> bool:
+    """Say whether a sequence is an input of the graph, or the copy that an application makes.
+
+    Aesara works out what is known of a length from all that it is computed from, again and again;
+    in a stack of loops that takes seconds. So lengths are taken of inputs, if there are any.
+    """
+    while sequence.owner is not None and sequence.owner.op == tensor.tensor_copy:
+        (sequence,) = sequence.owner.inputs
+    return sequence.owner is None
 
 
 def _type_of_elements(sequence: Any) -> TensorType:

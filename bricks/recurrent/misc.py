@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aesara import tensor
 
+from bricks.aesara_expressions import lengths_of
 from bricks.base import application
 from bricks.checks import check_same_shape
 from bricks.interfaces import Initializable
@@ -385,6 +386,9 @@ class RecurrentStack(BaseRecurrent, Initializable):
 
     def _apply_by_level(self, given: dict[str, Any], return_initial_states: bool) -> list[Any]:
         """Apply each level to whole sequences."""
+        sizes: dict[str, Any] = {
+            name: given[name] for name in ("n_steps", "batch_size") if name in given
+        }
         outputs: list[Any] = []
         below: Any = None
         for level, transition in enumerate(self.transitions):
@@ -392,10 +396,9 @@ class RecurrentStack(BaseRecurrent, Initializable):
             if level:
                 self._feed(level, below, arguments)
             else:
-                sizes = ("n_steps", "batch_size")
-                arguments.update({name: given[name] for name in sizes if name in given})
+                sizes = {**_sizes(map(arguments.get, transition.apply.sequences)), **sizes}
             own = transition.apply(
-                as_dict=True, return_initial_states=return_initial_states, **arguments
+                as_dict=True, return_initial_states=return_initial_states, **sizes, **arguments
             )
             outputs += own.values()
             below = own.get(self.states_name)
@@ -422,3 +425,14 @@ class RecurrentStack(BaseRecurrent, Initializable):
             Those of all levels.
         """
         return self.apply.states
+
+
+def _sizes(sequences: Iterable[Any]) -> dict[str, Any]:
+    """Return the number of steps and examples of the first sequence that tells both.
+
+    Upper levels could tell them too, but only from all that is below.
+    """
+    for sequence in sequences:
+        if sequence is not None and sequence.ndim > 1:
+            return dict(zip(("n_steps", "batch_size"), lengths_of(sequence), strict=False))
+    return {}

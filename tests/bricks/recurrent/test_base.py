@@ -5,6 +5,8 @@ import pickle
 import numpy
 import pytest
 from aesara import tensor
+from aesara.graph.basic import ancestors
+from aesara.scan.op import Scan
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bricks import Tanh, xla
@@ -162,6 +164,22 @@ def test_lengths_that_are_known_are_kept_to(x):
     assert compute(Leaky().apply(one)[1], X[:1]).shape == (1, 2, 3)
     alone = tensor.TensorType("float32", (None, 1, 3))("alone")
     assert_allclose(compute(Leaky().apply(alone)[1], X[:, :1]), leaky_states(X[:, :1]), rtol=1e-5)
+
+
+def test_the_number_of_steps_is_taken_of_what_is_given_rather_than_computed(x):
+    mask = tensor.matrix("mask")
+    (first, second) = Leaky().apply(x * 2, mask=mask)
+
+    (scan,) = [v.owner for v in ComputationGraph(second).variables if _is_loop(v)][:1]
+    assert x not in ancestors(scan.inputs[:1])
+    # As the mask is longer, the sequence is refused.
+    function = xla.function([x, mask], [first, second])
+    with pytest.raises(AssertionError, match="`mask` and `inputs` must tell of the same number"):
+        function(X, numpy.ones((5, 2), "float32"))
+
+
+def _is_loop(variable):
+    return variable.owner is not None and isinstance(variable.owner.op, Scan)
 
 
 class Walk(BaseRecurrent):

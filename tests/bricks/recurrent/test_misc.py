@@ -52,6 +52,12 @@ def stack(**options):
     return brick
 
 
+def low_stack():
+    brick = RecurrentStack([SimpleRecurrent(3), GatedRecurrent(2)], **SCHEMES)
+    brick.initialize()
+    return brick
+
+
 def test_names_of_upper_levels_have_their_level_and_masks_and_contexts_have_none():
     brick = stack(skip_connections=True)
 
@@ -76,7 +82,7 @@ def test_forks_have_biases_unless_there_are_skip_connections(x):
 
 
 def test_one_loop_a_loop_for_each_level_and_single_steps_agree(x):
-    brick = stack()
+    brick = low_stack()
     mask = tensor.matrix("mask")
     mask_ = numpy.array([[1, 1], [1, 1], [1, 0], [1, 0]], "float32")
     outputs = []
@@ -89,8 +95,8 @@ def test_one_loop_a_loop_for_each_level_and_single_steps_agree(x):
 
     values = xla.function([x, mask], outputs)(X, mask_)
 
-    backwards, forwards, steps = values[:4], values[4:8], values[16:]
-    for one, other in zip(backwards + forwards, values[8:16], strict=True):
+    backwards, forwards, steps = values[:2], values[2:4], values[8:]
+    for one, other in zip(backwards + forwards, values[4:8], strict=True):
         assert one.shape == (5, 2, one.shape[2])
         assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     for whole, step in zip(forwards, steps, strict=True):

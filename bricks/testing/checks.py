@@ -29,6 +29,7 @@ import numpy
 from aesara import config, tensor
 from aesara.compile.mode import Mode
 from aesara.graph.basic import equal_computations
+from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.link.vm import VMLinker
 
 from bricks import xla
@@ -189,7 +190,7 @@ def _interpret(inputs: list[Any], outputs: list[Any], **options: Any) -> Any:
     Without rewrites: so it is soon compiled, and what rewrites do is compared too.
     """
     linker = VMLinker(use_cloop=False, c_thunks=False)
-    return aesara.function(inputs, outputs, mode=Mode(linker, None), **options)
+    return aesara.function(inputs, outputs, mode=Mode(linker, RewriteDatabaseQuery([])), **options)
 
 
 @functools.lru_cache(maxsize=4)

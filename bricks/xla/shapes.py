@@ -101,9 +101,9 @@ def lower_alloc(op: Any, node: Apply, context: Context) -> Callable:
     return lambda x, *lengths: _broadcast(x, known_ints(lengths, "the shape of a new array"), node)
 
 
-@lowering(basic.AllocEmpty, size=_product)
+@lowering(basic.AllocEmpty, fold=False)
 def lower_alloc_empty(op: Any, node: Apply, context: Context) -> Callable:
-    """Make an array whose content does not matter."""
+    """Make an array whose content does not matter, but is the same in every process."""
     return lambda *lengths: jnp.zeros(known_ints(lengths, "the shape of a new array"), op.dtype)
 
 

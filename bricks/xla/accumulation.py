@@ -72,8 +72,8 @@ class Accumulation(NamedTuple):
             for writer in self.written
         )
 
-    def sequences(self, num_steps: int) -> list[jax.Array]:
-        """Give what is read at places to which nothing has been written before.
+    def sequences(self, num_steps: int) -> list[tuple[jax.Array, slice]]:
+        """Tell what is read at places to which nothing has been written before.
 
         Parameters
         ----------
@@ -81,10 +81,11 @@ class Accumulation(NamedTuple):
 
         Returns
         -------
-        list of arrays of shape (step, ...)
+        list of (array of shape (place, ...), slice)
+            For each such place the array, and the part of it that all steps read.
         """
         return [
-            lax.slice_in_dim(self.buffer, place, place + num_steps)
+            (self.buffer, slice(place, place + num_steps))
             for place in self.read
             if self._writer(place) is None
         ]

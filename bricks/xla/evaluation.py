@@ -7,7 +7,7 @@ plain integers when XLA asks for them, and no operation needs a rule of its own 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -149,13 +149,27 @@ class Evaluator:
             steps[choice].branches[branch].append(steps[node])
         return always
 
-    def __call__(self, *values: Any) -> list[Any]:
+    @property
+    def nodes(self) -> list[Apply]:
+        """The nodes, in the order in which they are computed."""
+        return [step.node for step in self._steps]
+
+    def __call__(
+        self,
+        *values: Any,
+        given: Mapping[Variable, Any] | None = None,
+        wanted: Sequence[Variable] = (),
+    ) -> list[Any]:
         """Compute the outputs.
 
         Parameters
         ----------
         *values : array
             The inputs; numpy arrays count as known.
+        given : mapping, optional
+            Values of variables inside that need not be computed.
+        wanted : sequence of Variable, optional
+            Variables of `nodes`, whose values are returned behind the outputs.
 
         Returns
         -------
@@ -168,12 +182,15 @@ class Evaluator:
             brick.
         """
         known: dict[Variable, Any] = dict(zip(self._inputs, values, strict=True))
+        known.update(given or {})
         self._take(self._steps, known)
-        return [_value_of(variable, known) for variable in self._outputs]
+        return [_value_of(variable, known) for variable in (*self._outputs, *wanted)]
 
     def _take(self, steps: list[_Step], known: dict[Variable, Any]) -> None:
         """Take steps in order, and note what they give."""
         for step in steps:
+            if step.node.outputs[0] in known:
+                continue
             if any(step.branches):
                 results = self._choose(step, known)
             else:
@@ -333,5 +350,3 @@ def _explain_unsupported(nodes: list[Apply], fgraph: FunctionGraph) -> str:
         "Register one with bricks.xla.lowering, write the expression with other operations, or "
         "compile this function with backend='py'."
     )
-
-

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy
-from aesara.graph.basic import Apply
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.tensor import basic, extra_ops, subtensor
 from aesara.tensor.type_other import MakeSlice
 from jax import lax
@@ -76,6 +76,8 @@ def lower_subtensor(op: Any, node: Apply, context: Context) -> Callable:
 
     def read(x: Any, *operands: Any) -> jax.Array:
         index, x = _index(op, operands), jnp.asarray(x)
+        if len(index) == 1 and isinstance(index[0], slice):
+            return context.views.part(x, index[0])
         if _is_constant(index):
             _check_bounds(index, x.shape)
             return x[index]
@@ -92,6 +94,14 @@ class _Region(NamedTuple):
     steps: tuple[int, ...]
     reversed_axes: tuple[int, ...]
     indexed_axes: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The place behind the last one, for each axis."""
+        return tuple(
+            start + (length - 1) * step + 1 if length else start
+            for start, length, step in zip(self.starts, self.lengths, self.steps, strict=True)
+        )
 
 
 def _region(index: Sequence[int | slice], shape: Sequence[int]) -> _Region:
@@ -131,9 +141,7 @@ def _add_to_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
     """Add to a constant slice by padding with zeros."""
     padding = []
     for axis, length in enumerate(x.shape):
-        start, step = region.starts[axis], region.steps[axis]
-        end = start + (region.lengths[axis] - 1) * step + 1
-        padding.append((start, length - end, step - 1))
+        padding.append((region.starts[axis], length - region.ends[axis], region.steps[axis] - 1))
     return x + lax.pad(y, jnp.zeros((), x.dtype), padding)
 
 
@@ -145,10 +153,80 @@ def _write_region(x: jax.Array, y: jax.Array, region: _Region) -> jax.Array:
     if is_dense:
         return lax.dynamic_update_slice(x, y, [numpy.int32(start) for start in region.starts])
     index = tuple(
-        slice(start, start + (length - 1) * step + 1, step)
-        for start, length, step in zip(region.starts, region.lengths, region.steps, strict=True)
+        slice(start, end, step)
+        for start, end, step in zip(region.starts, region.ends, region.steps, strict=True)
     )
     return x.at[index].set(y)
+
+
+def _are_apart(region: _Region, other: _Region) -> bool:
+    """Tell whether two regions lie apart along an axis."""
+    return any(
+        end <= other_start or other_end <= start
+        for start, end, other_start, other_end in zip(
+            region.starts, region.ends, other.starts, other.ends, strict=True
+        )
+    )
+
+
+def _is_zeros(variable: Variable) -> bool:
+    """Tell whether an array holds nothing but zeros, whatever its shape."""
+    owner = variable.owner
+    is_full = owner is not None and isinstance(owner.op, basic.Alloc)
+    value = owner.inputs[0] if is_full else variable
+    return isinstance(value, Constant) and not numpy.any(value.data)
+
+
+class _Piece(NamedTuple):
+    """What was written into a region of an array of zeros."""
+
+    region: _Region
+    value: jax.Array
+
+
+def _pieces_of(node: Apply, x: jax.Array, context: Context) -> list[_Piece] | None:
+    """List what was written into the array that a node changes, if all else in it is zero."""
+    return [] if _is_zeros(node.inputs[0]) else context.views.pieces_of(x)
+
+
+def _join(pieces: Sequence[_Piece], shape: Sequence[int]) -> jax.Array | None:
+    """Join pieces along the axis that they divide; None if they do not cover an array."""
+    first = pieces[0].region
+    divided = [axis for axis, length in enumerate(shape) if first.lengths[axis] != length]
+    if len(divided) != 1 or len(pieces) < 2:
+        return None
+    (axis,) = divided
+    ordered = sorted(pieces, key=lambda piece: piece.region.starts[axis])
+    end = 0
+    for region, _ in ordered:
+        whole = (*shape[:axis], region.lengths[axis], *shape[axis + 1 :])
+        if region.starts[axis] != end or region.steps[axis] != 1 or region.lengths != whole:
+            return None
+        end += region.lengths[axis]
+    return lax.concatenate([value for _, value in ordered], axis) if end == shape[axis] else None
+
+
+def _increment(
+    x: jax.Array, y: jax.Array, index: Sequence[int | slice], node: Apply, context: Context
+) -> jax.Array:
+    """Add to a constant slice.
+
+    The gradient of an array that is used in slices, as the gates of an LSTM are, adds each of them
+    to zeros. Where they cover the array they are joined: in a sum of padded slices XLA works out
+    every slice for the whole array.
+    """
+    pieces = _pieces_of(node, x, context)
+    region = _region(index, x.shape)
+    if 0 in region.lengths:
+        return x
+    if pieces is None or not all(_are_apart(region, other) for other, _ in pieces):
+        return _change_constant_slice(x, y, index, overwrite=False)
+    pieces = [*pieces, _Piece(region, _fit(y, region))]
+    joined = _join(pieces, x.shape)
+    if joined is None:
+        joined = _change_constant_slice(x, y, index, overwrite=False)
+    context.views.note_pieces(joined, pieces)
+    return joined
 
 
 def _change_constant_slice(
@@ -168,9 +246,7 @@ def _is_computed_mask(index: Any) -> bool:
     return not is_known(index) and index.dtype == bool
 
 
-@lowering(
-    subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor, subtensor.AdvancedIncSubtensor1
-)
+@lowering(subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor, subtensor.AdvancedIncSubtensor1)
 def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
     """Overwrite or increment through an index; increments of one place add up."""
     overwrite = op.set_instead_of_inc
@@ -183,7 +259,9 @@ def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
             return jnp.where(mask, y if overwrite else x + y, x)
         index = _index(op, operands)
         if _is_constant(index):
-            return _change_constant_slice(x, y, index, overwrite=overwrite)
+            if overwrite:
+                return _change_constant_slice(x, y, index, overwrite=True)
+            return _increment(x, y, index, node, context)
         place = x.at[index]
         return place.set(y) if overwrite else place.add(y)
 

@@ -18,12 +18,14 @@ import jax
 import jax.numpy as jnp
 from aesara.graph.basic import Apply, Constant, Variable
 from aesara.scan.op import Scan
+from aesara.tensor.shape import SpecifyShape
 from aesara.tensor.subtensor import Subtensor, get_idx_list
 from jax import lax
 
 from bricks.xla.accumulation import Accumulation
 from bricks.xla.errors import UnsupportedOp
 from bricks.xla.lowering import Context, known_int, known_ints, lowering
+from bricks.xla.reuse import FinishedLoop, View, dear_variables, find_known, is_worth_keeping
 
 #: Recurrent results of which at most so many values are wanted are carried from step to step;
 #: longer ones are collected.
@@ -134,10 +136,16 @@ class _Loop:
             )
         ]
         self._num_sequences = op.info.n_seqs
-        self._sequences = (
-            *(jnp.asarray(x)[: self.num_steps] for x in op.outer_seqs(inputs)),
-            *(x for one in self._accumulations for x in one.sequences(self.num_steps)),
+        self._sequences = tuple(
+            context.views.part(x, part)
+            for x, part in [
+                *((jnp.asarray(x), slice(self.num_steps)) for x in op.outer_seqs(inputs)),
+                *(x for one in self._accumulations for x in one.sequences(self.num_steps)),
+            ]
         )
+        # A gradient goes from the end of everything to its beginning. So does its loop in XLA, and
+        # what Aesara turned around for it is read as it lies.
+        self._is_backwards = bool(op.info.n_mit_mot)
         buffers = [*op.outer_mitsot(inputs), *op.outer_sitsot(inputs)]
         taps = [*op.info.mit_sot_in_slices, *op.info.sit_sot_in_slices]
         self._recurrences = [
@@ -147,6 +155,27 @@ class _Loop:
         self._lengths = known_ints(op.outer_nitsot(inputs), "the length of what a scan collects")
         self._shared = tuple(jnp.asarray(x) for x in op.outer_shared(inputs))
         self._constant = op.outer_non_seqs(inputs)
+        self._read = [context.views.of(x) for x in op.outer_seqs(inputs)]
+        self._known = self._find_known()
+        self._dear = dear_variables(body.nodes) if _has_gradient(node, context) else []
+        self._dear_values: dict[Variable, jax.Array] = {}
+
+    def _find_known(self) -> dict[Variable, View]:
+        """Find what a loop that this one goes back through has computed already."""
+        if not self._op.info.n_mit_mot:
+            return {}
+        fgraph = self._body.fgraph
+        return find_known(
+            self._context.views.loops,
+            self._body.nodes,
+            list(zip(fgraph.inputs, self._read, strict=False)),
+            self._constants(),
+        )
+
+    def _constants(self) -> list[tuple[Variable, Any]]:
+        """Pair the variables of a step that have one value at all steps with these values."""
+        inputs = self._body.fgraph.inputs
+        return list(zip(inputs[len(inputs) - len(self._constant) :], self._constant, strict=True))
 
     def _recurrence(self, buffer: jax.Array, taps: tuple[int, ...]) -> _Recurrence:
         length, num_first = buffer.shape[0], -min(taps)
@@ -188,7 +217,16 @@ class _Loop:
             Whether this was the last step, if the scan has a condition.
         """
         num_checks = len(self._context.checks)
-        outputs = [jnp.asarray(out) for out in self._body(*self._operands_of_step(carry, elements))]
+        operands = self._operands_of_step(carry, elements)
+        given = {variable: view[carry.step] for variable, view in self._known.items()}
+        results = self._body(*operands, given=given, wanted=self._dear)
+        outputs = list(map(jnp.asarray, results[: len(results) - len(self._dear)]))
+        changing = operands[: len(operands) - len(self._constant)]
+        self._dear_values = {
+            variable: value
+            for variable, value in zip(self._dear, results[len(outputs) :], strict=True)
+            if is_worth_keeping(value, changing)
+        }
         checks = self._context.checks[num_checks:]
         del self._context.checks[num_checks:]
         self._errors = [error for _, error in checks]
@@ -251,12 +289,17 @@ class _Loop:
             lasts = [(*last[1:], collected[place]) for place, last in zip(kept, lasts, strict=True)]
             rest = [value for place, value in enumerate(collected) if place not in kept]
             newest = [[window[-1] for window in windows] for windows in carry.written]
-            return (carry, lasts), (long, rest, newest)
+            return (carry, lasts), (long, rest, newest, list(self._dear_values.values()))
 
         start = self._start()
-        (carry, lasts), (long, rest, written) = lax.scan(
-            body, (start, self._first_lasts(start, kept)), self._sequences, length=num_steps
+        (carry, lasts), results = lax.scan(
+            body,
+            (start, self._first_lasts(start, kept)),
+            tuple(map(self._in_order, self._sequences)),
+            length=num_steps,
+            reverse=self._is_backwards,
         )
+        long, rest, written, dear = jax.tree.map(self._in_order, results)
         self._check(carry)
         remaining = iter(long)
         recurrent = [
@@ -265,7 +308,47 @@ class _Loop:
         ]
         ends = self._ends(dict(zip(kept, lasts, strict=True)), iter(rest))
         accumulated = map(Accumulation.result, self._accumulations, written)
+        if self._dear:
+            self._note_finished(
+                [*recurrent, *ends], dict(zip(self._dear_values, dear, strict=True))
+            )
         return [*accumulated, *recurrent, *ends, *carry.shared]
+
+    def _in_order(self, values: jax.Array) -> jax.Array:
+        """Bring values of all steps from the order of the steps into that of memory, and back."""
+        return self._context.views.part(values, slice(None, None, -1 if self._is_backwards else 1))
+
+    def _note_finished(self, results: list[jax.Array], dear: dict[Variable, jax.Array]) -> None:
+        """Let the loop of the gradient take what this one has computed.
+
+        Parameters
+        ----------
+        results : list of arrays
+            The recurrent and the collected ones.
+        dear : dict of Variable to array
+            Values at all steps.
+        """
+        inner = self._body.fgraph
+        op, inputs, outputs = self._op, inner.inputs, inner.outputs
+        read = list(zip(op.inner_seqs(inputs), self._read, strict=True))
+        kept = {variable: View(values, 0, 1) for variable, values in dear.items()}
+        windows = _grouped([*op.inner_mitsot(inputs), *op.inner_sitsot(inputs)], self._recurrences)
+        computed = [*op.inner_mitsot_outs(outputs), *op.inner_sitsot_outs(outputs)]
+        for result, one, taps, output in zip(
+            results, self._recurrences, windows, computed, strict=False
+        ):
+            if result.shape[0] == one.num_first + self.num_steps:
+                whole = View(result, one.num_first, 1)
+                read += [
+                    (variable, whole._replace(first=one.num_first + tap))
+                    for variable, tap in zip(taps, one.taps, strict=True)
+                ]
+                read.append((output, whole))
+        collected = zip(op.inner_nitsot_outs(outputs), results[len(computed) :], strict=True)
+        read += [(x, View(y, 0, 1)) for x, y in collected if y.shape[0] == self.num_steps]
+        self._context.views.loops.append(
+            FinishedLoop(self._body.nodes, self.num_steps, read, self._constants(), kept)
+        )
 
     def _keep_few(self) -> dict[int, int]:
         """Shorten the recurrent results of which only a few last values are used.
@@ -388,6 +471,28 @@ class _Loop:
         """Tell how many of the last values of each collected result are used."""
         outputs = self._op.outer_nitsot_outs(self._node.outputs)
         return [_wanted(output, 0, self._context) for output in outputs]
+
+
+def _grouped(
+    variables: Sequence[Variable], recurrences: Sequence[_Recurrence]
+) -> list[list[Variable]]:
+    """Divide the variables of a step by the recurrent result whose values they are."""
+    remaining = iter(variables)
+    return [_take(remaining, len(recurrence.taps)) for recurrence in recurrences]
+
+
+def _has_gradient(node: Apply, context: Context) -> bool:
+    """Tell whether a loop of a gradient goes back through a scan."""
+    waiting = list(node.outputs)
+    while waiting:
+        for client in context.clients_of(waiting.pop()):
+            if client is None:
+                continue
+            if isinstance(client.op, Scan) and client.op.info.n_mit_mot:
+                return True
+            if isinstance(client.op, (SpecifyShape, Subtensor)):
+                waiting += client.outputs
+    return False
 
 
 def _wanted(variable: Variable, num_first: int, context: Context) -> int | None:

@@ -30,6 +30,7 @@ from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 
 from bricks.xla.errors import DataDependentShape
+from bricks.xla.reuse import Views
 
 __all__ = [
     "Context",
@@ -76,6 +77,13 @@ class Context:
         self._graphs: list[FunctionGraph] = []
         #: Conditions that must hold at run time, met in the present trace: (scalar, error).
         self.checks: list[tuple[jax.Array, Exception]] = []
+        #: What loops of the present trace read, and what they have computed.
+        self.views = Views()
+
+    def begin(self) -> None:
+        """Forget what belongs to the trace before, because another one begins."""
+        self.checks.clear()
+        self.views.clear()
 
     def enter(self, fgraph: FunctionGraph) -> None:
         """Make a graph known whose nodes are going to be lowered.

@@ -256,6 +256,10 @@ def measure(
                 taken = worker.time(3 if arguments.quick else steps, arguments.patience)
                 if number >= NUM_DROPPED:
                     seconds.append(taken)
+        for contestant in workers:
+            milliseconds = 1000 * results[contestant].median
+            took = f"{contestant.title}, {contestant.stack}: {milliseconds:.3f} ms"
+            print(f"  {took}", file=sys.stderr)
     finally:
         for worker in workers.values():
             worker.stop()

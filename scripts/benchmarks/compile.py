@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import deep
 import models
 import numpy
 
@@ -116,6 +117,7 @@ class Worker:
                 # Building is timed cold. The checkout is found where it is not installed.
                 env={
                     **os.environ,
+                    "BRICKS_COMPILATION_CACHE": "",
                     "JAX_ENABLE_COMPILATION_CACHE": "false",
                     "PYTHONPATH": str(CHECKOUT),
                 },
@@ -350,9 +352,30 @@ def _time(result: Result | None) -> str:
     if result is None:
         return "–"
     if not result.seconds:
-        return result.failure
+        return "failed"
     milliseconds = 1000 * result.median
     return f"{milliseconds:.3f}" if milliseconds < 1 else f"{milliseconds:.2f}"
+
+
+def failures(measured: dict[str, dict[Contestant, Result]]) -> str:
+    """Say why figures are missing.
+
+    Parameters
+    ----------
+    measured : dict of str to (dict of Contestant to Result)
+        By the title of the model.
+
+    Returns
+    -------
+    str
+        A line for each.
+    """
+    return "".join(
+        f"{contestant.title}, {contestant.stack}, failed on {title}: {result.failure}\n"
+        for title, results in measured.items()
+        for contestant, result in results.items()
+        if result.failure
+    )
 
 
 def _ratio(ours: Result, other: Result | None) -> str:
@@ -488,10 +511,8 @@ def describe_machine(measured: dict[str, dict[Contestant, Result]]) -> str:
         for line in Path("/proc/cpuinfo").read_text().splitlines()
         if line.startswith("model name")
     ] or [platform.processor()]
-    return (
-        f"{os.cpu_count()} cores of {names[0]}; Python {platform.python_version()}; "
-        f"{', '.join(sorted(versions))}."
-    )
+    machine = f"{os.cpu_count()} cores of {names[0]}"
+    return "; ".join([machine, f"Python {platform.python_version()}", *sorted(versions)]) + "."
 
 
 def parse_arguments(args: list[str] | None = None) -> argparse.Namespace:
@@ -506,15 +527,15 @@ def parse_arguments(args: list[str] | None = None) -> argparse.Namespace:
     -------
     argparse.Namespace
     """
-    names = [model.name for model in models.MODELS]
+    names = [*(model.name for model in models.MODELS), "overhead", "deep"]
     parser = argparse.ArgumentParser(prog="scripts/bench compile", description=__doc__)
     parser.add_argument(
         "--models",
         nargs="+",
-        choices=[*names, "overhead"],
+        choices=names,
         metavar="NAME",
-        default=[*names, "overhead"],
-        help=f"{', '.join(names)}, overhead",
+        default=names,
+        help=", ".join(names),
     )
     parser.add_argument(
         "--stacks", nargs="+", choices=["default", "modern"], default=["default", "modern"]
@@ -558,7 +579,11 @@ def main(args: list[str] | None = None) -> None:
     if of_models:
         print("Milliseconds per training step, and how many times those of the other:\n")
         print(render(time_rows(of_models, stacks), rst=arguments.rst))
+        print(failures(of_models))
         print(render(cost_rows(of_models, stacks), rst=arguments.rst))
+    if "deep" in arguments.models:
+        table = deep.rows(arguments.repetitions, small=arguments.quick)
+        print(render(table, rst=arguments.rst))
     if of_calls:
         print(render(overhead_rows(of_calls, stacks), rst=arguments.rst))
 

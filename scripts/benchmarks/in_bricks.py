@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,14 +40,8 @@ class Step:
         jax.config.update("jax_platforms", device)
         (model,) = (model for model in [*models.MODELS, *models.OVERHEADS] if model.name == name)
         graph = model.make(sizes)
-        start = time.perf_counter()
         self._step = models.compile_step(graph)
-        rewritten = time.perf_counter()
         self._step(*batch)
-        self._build = {
-            "rewrite": rewritten - start,
-            "trace and compile": time.perf_counter() - rewritten,
-        }
         for name, variable in graph.parameters.items():
             variable.set_value(parameters[name])
         self._batch = batch
@@ -66,8 +59,9 @@ class Step:
             ``build``, seconds by stage; ``memory``, bytes of XLA's buffers for a step; ``peak``,
             bytes that the process took at most; ``version``.
         """
+        times = self._step.build_times
         return {
-            "build": self._build,
+            "build": {stage: getattr(times, stage) for stage in ("rewrite", "trace", "compile")},
             "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             "memory": self._step.memory(*self._batch).total,
             "version": f"jax {jax.__version__}",

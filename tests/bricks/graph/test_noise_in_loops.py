@@ -7,6 +7,7 @@ from aesara import tensor
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bricks import xla
+from bricks.algorithms import GradientDescent
 from bricks.filter import VariableFilter
 from bricks.graph import ComputationGraph, apply_dropout, apply_noise
 from bricks.initialization import IsotropicGaussian
@@ -124,6 +125,34 @@ def test_a_call_repeats_the_masks_when_the_keys_have_their_values_again():
     assert_array_equal(function(ONES)[0], second)
     # The output of the whole application is the first of this place.
     assert key.name == "dropout/passing.apply.outputs#1.0"
+
+
+def build_training(seed):
+    brick = SimpleRecurrent(3, weights_init=IsotropicGaussian(0.5), seed=seed)
+    brick.initialize()
+    graph = ComputationGraph((brick.apply(tensor.tensor3("x")) ** 2).mean())
+    graph = apply_dropout(graph, [inner(graph, "states", INPUT)], 0.5, per="step", seed=seed)
+    algorithm = GradientDescent(cost=graph.outputs[0], parameters=graph.parameters)
+    algorithm.initialize()
+    return brick, algorithm
+
+
+def test_training_goes_on_with_the_same_masks_when_its_state_is_restored_by_name():
+    x = numpy.random.RandomState(0).standard_normal((4, 2, 3)).astype("float32")
+    brick, algorithm = build_training(seed=1)
+    other_brick, other = build_training(seed=2)
+    algorithm.process_batch({"x": x})
+
+    state = algorithm.get_state_variables()
+    assert "algorithm/random/dropout/simplerecurrent.apply.states#1.0" in state
+    for name, variable in other.get_state_variables().items():
+        variable.set_value(state[name].get_value())
+    for parameter, mine in zip(other_brick.parameters, brick.parameters, strict=True):
+        parameter.set_value(mine.get_value())
+    for one in (algorithm, other):
+        one.process_batch({"x": x})
+
+    assert_array_equal(brick.W.get_value(), other_brick.W.get_value())
 
 
 def test_noise_on_states_differs_from_step_to_step_if_wanted():

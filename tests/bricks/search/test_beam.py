@@ -98,8 +98,11 @@ def test_both_backends_find_the_same(make_chain):
         search = BeamSearch(chain, 3, length_normalization=0.6)
         program = search._function("decode")
         search._compiled["decode"] = xla.function(
-            program.inputs, program.outputs, updates=program.updates,
-            backend=backend, on_unused_input="ignore",
+            program.inputs,
+            program.outputs,
+            updates=program.updates,
+            backend=backend,
+            on_unused_input="ignore",
         )
         found.append(search.decode({chain.first: [1, 2]}, 0, 6))
     first, second = found
@@ -143,16 +146,16 @@ def test_an_end_far_below_the_best_continuation_is_not_allowed(make_chain):
     ended = near.outputs[near.finished]
     assert all(sequence[list(sequence).index(0) - 1] == 1 for sequence in ended)
     # log(0.1) is -2.3: after the symbol 2 nothing ends.
-    ended = [one for one, ends in zip(likely.as_lists()[0], likely.finished[0]) if ends]
+    ended = [likely.as_lists()[0][place] for place in numpy.flatnonzero(likely.finished[0])]
     assert [0] in ended and not any(one[-2:] == [2, 0] for one in ended)
 
 
 def test_an_end_that_the_rules_forbid_can_be_forced_at_the_end(make_chain):
     chain = make_chain(LINE)
-    settings = {"max_eol_gap": 0.1}
+    given = ({chain.first: [0]}, 0, 3)
 
-    refused = BeamSearch(chain, 2, **settings).decode({chain.first: [0]}, 0, 3)
-    forced = BeamSearch(chain, 2, force_eol_at_end=True, **settings).decode({chain.first: [0]}, 0, 3)
+    refused = BeamSearch(chain, 2, max_eol_gap=0.1).decode(*given)
+    forced = BeamSearch(chain, 2, max_eol_gap=0.1, force_eol_at_end=True).decode(*given)
 
     assert not refused.finished.any() and forced.finished.all()
     assert all(one[-1] == 0 and len(one) == 3 for one in forced.as_lists()[0])

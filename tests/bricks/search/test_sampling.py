@@ -4,7 +4,8 @@ import pytest
 from bricks.search import GreedySearch, SamplingSearch
 
 # After the symbols 0 and 1 the same happens; 0 ends.
-PROBABILITIES = [[0.4, 0.3, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]]
+FALLING = [0.4, 0.3, 0.2, 0.1]
+PROBABILITIES = [FALLING, FALLING, FALLING[::-1], [0.7, 0.1, 0.1, 0.1]]
 
 
 def test_greedy_search_takes_the_most_probable_symbol(make_chain):

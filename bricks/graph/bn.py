@@ -81,9 +81,9 @@ def apply_batch_normalization(computation_graph: ComputationGraph) -> Computatio
     inside = _calls(computation_graph.scan_variables)
     if inside:
         raise ValueError(
-            f"apply_batch_normalization: {inside[0].application.brick.path} is applied in the step of a "
-            "loop, where its statistics would be those of one step. Apply it to whole sequences, "
-            "or use LayerNormalization there."
+            f"apply_batch_normalization: {inside[0].application.brick.path} is applied in the step "
+            "of a loop, where its statistics would be those of one step. Apply it to whole "
+            "sequences, or use LayerNormalization there."
         )
     variables = computation_graph.variables
     replacements = []

@@ -140,14 +140,20 @@ def _transposed(
 
 
 def _over_time(
-    name: str, brick: Callable[..., Any], function: Any, channels: int = 2, **more: Any
+    name: str,
+    brick: Callable[..., Any],
+    function: Any,
+    channels: int = 2,
+    behind: tuple[int, ...] = (),
+    offset: float = 0,
 ) -> BrickCase:
     """Make a case with a mask, whose sequences come out as they would alone."""
 
     def reference(p: Any, input_: numpy.ndarray, mask: numpy.ndarray) -> numpy.ndarray:
         return _of_each_sequence(lambda x: function(p, x), input_, mask)
 
-    inputs = {"input_": draw_floats(2, channels, 5, *more.pop("behind", ())), "mask": _MASK}
+    x = draw_floats(2, channels, 5, *behind) + offset
+    inputs = {"input_": x.astype("float32"), "mask": _MASK}
     wrong: dict[str, tuple[int, ...]] = {"mask": (2,)}
     return BrickCase(name, brick, inputs, reference, wrong_shapes=wrong, sequences=_OVER_TIME)
 
@@ -373,6 +379,8 @@ _POOLINGS = (
         "maxpooling-with-a-mask",
         lambda: MaxPooling(3, step=2, padding=1),
         lambda _, x: _pool(x, (3,), 2, [(1, 1)], numpy.max, -numpy.inf),
+        # So that zeros behind the end would be the largest.
+        offset=-4,
     ),
     _over_time(
         "averagepooling-with-a-mask",

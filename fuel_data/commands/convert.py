@@ -19,6 +19,7 @@ from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.base import UsageError
 from fuel_data.converters.provenance import write_provenance
+from fuel_data.converters.storage import LEVELS, Storage, default_storage
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place, working_folder
@@ -52,12 +53,13 @@ def main(args: Sequence[str] | None = None) -> int:
         name, convert = options.pop("_name"), options.pop("func")
         command = shlex.join([program, *args])
         program = f"{program} {name}"
-        for path in _convert(convert, command, options):
-            say(f"{path}: {os.path.getsize(path):,} bytes")
+        with default_storage(_storage(options)):
+            for path in _convert(convert, command, options):
+                say(f"{path}: {os.path.getsize(path):,} bytes")
     except MissingInputFiles as error:
         print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         print(f"{program}: {error}{_room(error)}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
@@ -91,6 +93,28 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--output-filename",
         help="name of the HDF5 file; '.hdf5' is added if it has no such suffix",
     )
+
+
+    parser.add_argument(
+        "--compression",
+        metavar="NAME[:LEVEL]",
+        help=f"compress the values: {', '.join(LEVELS)} (the last two need hdf5plugin); by default "
+        "they are not, and are read fastest",
+    )
+    parser.add_argument(
+        "--chunk-examples",
+        type=int,
+        metavar="NUMBER",
+        help="examples in a chunk that is compressed; by default as many as fit into 16 KiB, which "
+        "suits shuffled reading",
+    )
+
+
+def _storage(options: dict[str, Any]) -> Storage:
+    try:
+        return Storage.parse(options.pop("compression"), options.pop("chunk_examples"))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _way_out(name: str, options: dict[str, Any]) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 import h5py
 import numpy
 
+from fuel_data.converters.sources import as_source, write_source
+from fuel_data.converters.sources import label_axes as label_axes
+from fuel_data.converters.storage import Storage, storage_of
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.digests import file_digest
@@ -17,7 +20,6 @@ from fuel_data.utils.files import atomic_write
 from fuel_data.utils.names import nearest_name
 
 INPUTS_ATTRIBUTE = "fuel_convert_inputs"
-PIECE_BYTES = 2**24
 
 
 class UsageError(ValueError):
@@ -81,7 +83,12 @@ def new_hdf5_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """
     # h5py writes through the Python file: when the disk is full, HDF5's own writing leaves a file
     # that cannot be closed, and ends the process by a segmentation fault.
-    with atomic_write(path, "w+b") as raw, h5py.File(raw, mode="w") as h5file:
+    # From the format of HDF5 1.8 on (2008) an attribute, such as that of many splits, may have more
+    # than 64 KiB.
+    with (
+        atomic_write(path, "w+b") as raw,
+        h5py.File(raw, mode="w", libver=("v108", "latest")) as h5file,
+    ):
         yield h5file
 
 
@@ -90,6 +97,7 @@ def fill_hdf5_file(
     data: Sequence[Sequence[Any]],
     axis_labels: Mapping[str, Sequence[str]] | None = None,
     progress: Callable[[int], None] | None = None,
+    storage: Storage | Mapping[str, Storage] | None = None,
 ) -> None:
     """Write arrays into a file, with the attribute that says which split has which.
 
@@ -100,19 +108,26 @@ def fill_hdf5_file(
     data : sequence of (split, source, array) or (split, source, array, comment)
         The arrays. Those of one split have equal lengths; those of one source have equal dtypes
         and equal shapes but for the first axis. The splits of a source follow each other in the
-        file in this order.
+        file in this order. A sequence (or an array of dtype object) of arrays of one dtype and
+        rank but of different shapes becomes a ragged source, one of str text, and one of bytes a
+        source of vectors of uint8.
     axis_labels : dict, optional
-        Source name → a label for each axis.
+        Source name → a label for each axis, those of ragged examples included.
     progress : function, optional
         Called with the number of bytes written since the last call.
+    storage : Storage or dict of str to Storage, optional
+        How all sources are stored, or some of them by name; by default as `default_storage` says,
+        otherwise in one piece.
 
     Raises
     ------
     ValueError
-        If lengths, dtypes, shapes or the number of labels do not fit, or if there are more splits
-        than HDF5 can hold in an attribute.
+        If lengths, dtypes, shapes or the number of labels do not fit, if a source cannot be
+        stored, or if the file was not made by `new_hdf5_file` and cannot hold so many splits.
     """
+    data = [(split, source, as_source(values), *rest) for split, source, values, *rest in data]
     _check_arrays(data)
+    _check_labels(axis_labels or {}, data)
     split_dict: dict[str, dict[str, tuple]] = {}
     for source in dict.fromkeys(entry[1] for entry in data):
         start = 0
@@ -121,16 +136,21 @@ def fill_hdf5_file(
             stop = start + len(array)
             split_dict.setdefault(split, {})[source] = (start, stop, None, *comment)
             start = stop
-        _write_source(h5file, source, [entry[2] for entry in entries], progress)
+        labels = (axis_labels or {}).get(source)
+        arrays = [entry[2] for entry in entries]
+        write_source(h5file, source, arrays, labels, storage_of(source, storage), progress)
     order = dict.fromkeys(entry[0] for entry in data)
     _write_split(h5file, {split: split_dict[split] for split in order})
-    for source, labels in (axis_labels or {}).items():
-        if source not in h5file:
+
+
+def _check_labels(axis_labels: Mapping[str, Sequence[str]], data: Sequence[Sequence[Any]]) -> None:
+    known = {entry[1] for entry in data}
+    for source in axis_labels:
+        if source not in known:
             raise ValueError(
                 f"Axis labels are given for {source!r}, which is no source."
-                f"{nearest_name(source, split_dict[next(iter(order))])}"
+                f"{nearest_name(source, known)}"
             )
-        label_axes(h5file[source], labels)
 
 
 def _check_arrays(data: Sequence[Sequence[Any]]) -> None:
@@ -154,28 +174,6 @@ def _check_arrays(data: Sequence[Sequence[Any]]) -> None:
             )
 
 
-def _write_source(
-    h5file: h5py.File,
-    source: str,
-    arrays: Sequence[numpy.ndarray],
-    progress: Callable[[int], None] | None,
-) -> None:
-    total = sum(len(array) for array in arrays)
-    dataset = h5file.create_dataset(
-        source, shape=(total, *arrays[0].shape[1:]), dtype=arrays[0].dtype
-    )
-    start = 0
-    for array in arrays:
-        # In pieces, so that a memory-mapped input need not fit into memory.
-        step = max(1, PIECE_BYTES // max(1, array[:1].nbytes))
-        for first in range(0, len(array), step):
-            piece = array[first : first + step]
-            dataset[start : start + len(piece)] = piece
-            start += len(piece)
-            if progress is not None:
-                progress(piece.nbytes)
-
-
 def _write_split(h5file: h5py.File, split_dict: Mapping[str, Mapping[str, Sequence]]) -> None:
     array = create_split_array(split_dict)
     try:
@@ -184,33 +182,10 @@ def _write_split(h5file: h5py.File, split_dict: Mapping[str, Mapping[str, Sequen
         if array.nbytes < 2**15:
             raise
         raise ValueError(
-            f"{len(array)} pairs of split and source do not fit into an attribute, which HDF5 "
-            "limits to 64 KiB. Write fewer splits, or a data set of indices that names the split."
+            f"{len(array)} pairs of split and source do not fit into the 64 KiB that an attribute "
+            "may have in this file. Make it by h5py.File(path, 'w', libver=('v108', 'latest')), as "
+            "new_hdf5_file does, and every HDF5 since 1.8 can read it."
         ) from error
-
-
-def label_axes(dataset: h5py.Dataset, labels: Sequence[str]) -> None:
-    """Write the axis labels of a source.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        The source.
-    labels : sequence of str
-        One for each axis.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer labels than axes.
-    """
-    if len(labels) != dataset.ndim:
-        raise ValueError(
-            f"Source {dataset.name.lstrip('/')!r} has {dataset.ndim} axes, so it needs as many "
-            f"labels; got {', '.join(labels)}."
-        )
-    for axis, label in enumerate(labels):
-        dataset.dims[axis].label = label
 
 
 def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) -> None:

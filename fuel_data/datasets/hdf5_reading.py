@@ -1,29 +1,30 @@
-"""Reading examples from HDF5 data sets, by memory map where the bytes lie in the file as they are.
+"""Reading examples from HDF5 data sets, each in the way that is fastest for how it is stored.
 
-h5py reads a scattered selection index by index, which is slow; numpy reads it from a memory map
-at the speed of memory. A map is used if the values are stored in one piece, uncompressed, in a
-type that numpy has too, in a local file that nobody is writing to through this handle; and only if
-its first and last example are equal to those that h5py reads. Everything else goes through h5py,
-in increasing order and each example once, as HDF5 demands.
+h5py reads a scattered selection index by index, which is slow. Values that lie in the file as they
+are, in one piece or in chunks, are gathered from a memory map of the file. Compressed chunks are
+read whole and kept for a while. A virtual data set is read by the parts that it is made of. What is
+left goes through h5py, in increasing order and each example once, as HDF5 demands.
 """
 
 import math
-import mmap
 from typing import Any
 
 import h5py
 import numpy
 
+from fuel_data.datasets.hdf5_chunks import CACHE_BYTES, ChunkedValues, as_indices, is_in_chunks
+from fuel_data.datasets.hdf5_maps import MappedValues, map_values
+from fuel_data.datasets.hdf5_virtual import Part, check_other_files, find_parts
 from fuel_data.utils.indexing import contiguous_slice
 
-# Of a range of examples, all are read if at least one in so many is wanted: a scattered index in
-# a compressed data set costs h5py 20 microseconds, one that follows another next to nothing.
+# Of a range of examples, all are read if at least one in so many is wanted: a scattered index
+# costs h5py 20 microseconds, one that follows another next to nothing.
 DENSE = 16
 DENSE_BYTES = 2**26
 
 
 def map_dataset(dataset: h5py.Dataset) -> numpy.ndarray | None:
-    """Map the values of a data set into memory, if that is sure to be right.
+    """Map the values of a data set into memory, if they lie in one piece and that is safe.
 
     Parameters
     ----------
@@ -35,37 +36,8 @@ def map_dataset(dataset: h5py.Dataset) -> numpy.ndarray | None:
     read-only array, or None
         The values, of the data set's shape and dtype; nothing is read before it is indexed.
     """
-    if not _is_plain(dataset):
-        return None
-    offset = dataset.id.get_offset()
-    # There is none if nothing was written yet, or if the values are in another file.
-    if offset is None:
-        return None
-    # By the open file and not by its name: another file may have that name by now.
-    content = mmap.mmap(dataset.file.id.get_vfd_handle(), 0, access=mmap.ACCESS_READ)
-    count = math.prod(dataset.shape)
-    if offset + count * dataset.dtype.itemsize > len(content):
-        return None
-    array = numpy.frombuffer(content, dtype=dataset.dtype, count=count, offset=offset)
-    array = array.reshape(dataset.shape)
-    for index in (0, len(array) - 1):
-        if array[index].tobytes() != numpy.asarray(dataset[index]).tobytes():
-            return None
-    return array
-
-
-def _is_plain(dataset: h5py.Dataset) -> bool:
-    file = dataset.file
-    return (
-        file.driver == "sec2"
-        and file.mode == "r"
-        and dataset.id.get_create_plist().get_layout() == h5py.h5d.CONTIGUOUS
-        and dataset.dtype.kind in "biufcS"
-        and dataset.ndim > 0
-        and math.prod(dataset.shape) > 0
-        # Bit fields, odd precisions and paddings have a numpy dtype and other bytes.
-        and h5py.h5t.py_create(dataset.dtype, logical=True) == dataset.id.get_type()
-    )
+    values = map_values(dataset)
+    return None if values is None else values.whole
 
 
 class SourceReader:
@@ -76,14 +48,45 @@ class SourceReader:
     dataset : h5py.Dataset
         A data set of an open file.
     sort_indices : bool, optional
-        Whether requests may be in any order and may repeat an example. If not, and the values
-        cannot be mapped, a request that does not increase is refused.
+        Whether requests may be in any order and may repeat an example. If not, a request that does
+        not increase is refused where HDF5 could not answer it.
+    cache_bytes : int, optional
+        How much memory compressed chunks may take that were read before.
+
+    Raises
+    ------
+    ValueError
+        If values are in other files, and these are not there or too short.
     """
 
-    def __init__(self, dataset: h5py.Dataset, sort_indices: bool = True) -> None:
+    def __init__(
+        self,
+        dataset: h5py.Dataset,
+        sort_indices: bool = True,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
         self._dataset = dataset
         self._sort_indices = sort_indices
-        self._array = map_dataset(dataset)
+        self._mapped: MappedValues | None = None
+        self._chunked: ChunkedValues | None = None
+        check_other_files(dataset)
+        self._parts: list[tuple[Part, SourceReader]] = [
+            (part, SourceReader(part.dataset, sort_indices, cache_bytes))
+            for part in find_parts(dataset)
+        ]
+        if not self._parts:
+            self._mapped = map_values(dataset)
+        if self._mapped is None and is_in_chunks(dataset):
+            self._chunked = ChunkedValues(dataset, cache_bytes)
+
+    @property
+    def way(self) -> str:
+        """How examples are read: 'map', 'chunks', 'parts' or 'h5py'."""
+        if self._parts:
+            return "parts"
+        if self._mapped is not None:
+            return "map"
+        return "h5py" if self._chunked is None else "chunks"
 
     def read(self, request: int | slice | numpy.ndarray) -> Any:
         """Read examples.
@@ -102,33 +105,67 @@ class SourceReader:
         ------
         ValueError
             If the request does not increase and `sort_indices` is not set.
+        OSError
+            If the file is damaged there.
         """
-        if self._array is not None:
-            return self._array[request].copy() if _is_view(request) else self._array[request]
-        if _is_view(request):
-            return self._dataset[request]
+        if self._mapped is not None:
+            return self._mapped.read(request)
+        if isinstance(request, int):
+            one = self.way == "h5py"
+            return self._ask(request) if one else self.read(numpy.array([request]))[0]
+        if self._parts:
+            return self._read_parts(as_indices(request))
+        if isinstance(request, slice):
+            return self._read_range(request)
         return self._read_scattered(numpy.asarray(request))
 
+    def _ask(self, selection: Any) -> Any:
+        """Let h5py read; damage is one kind of error, which names the place."""
+        try:
+            return self._dataset[selection]
+        except (OSError, RuntimeError, ValueError, TypeError) as error:
+            raise OSError(
+                f"{self._dataset.file.filename}: {self._dataset.name} cannot be read: {error}. The "
+                "file is damaged there, or of a kind that h5py does not read."
+            ) from error
+
+    def _read_range(self, request: slice) -> numpy.ndarray:
+        # Of long ranges each chunk is read once anyway, and would push others out of the cache.
+        if self._chunked is None or request.stop - request.start >= self._chunked.num_rows:
+            return self._ask(request)
+        return self._chunked.read(as_indices(request))
+
+    def _read_parts(self, indices: numpy.ndarray) -> numpy.ndarray:
+        found = numpy.empty((len(indices), *self._dataset.shape[1:]), self._dataset.dtype)
+        for part, reader in self._parts:
+            here = numpy.flatnonzero((indices >= part.start) & (indices < part.stop))
+            if len(here):
+                wanted = indices[here] - part.start + part.offset
+                found[here] = reader.read(contiguous_slice(wanted))
+        return found
+
     def _read_scattered(self, indices: numpy.ndarray) -> numpy.ndarray:
-        steps = numpy.diff(indices)
-        if (steps > 0).all():
-            return self._read_increasing(indices)
-        if not self._sort_indices:
+        if self._chunked is not None:
+            return self._chunked.read(indices)
+        increasing = (numpy.diff(indices) > 0).all()
+        if not increasing and not self._sort_indices:
             raise ValueError(
                 f"{self._dataset.file.filename}: with sort_indices=False a request must name "
                 f"increasing indices; got {indices[:10].tolist()}. Leave sort_indices at True."
             )
+        if increasing:
+            return self._read_increasing(indices)
         unique, inverse = numpy.unique(indices, return_inverse=True)
         return self._read_increasing(unique)[inverse]
 
     def _read_increasing(self, indices: numpy.ndarray) -> numpy.ndarray:
         selection = contiguous_slice(indices)
         if isinstance(selection, slice):
-            return self._dataset[selection]
+            return self._ask(selection)
         first, last = int(indices[0]), int(indices[-1])
         if self._is_dense(last - first + 1, len(indices)):
-            return self._dataset[first : last + 1][indices - first]
-        return self._dataset[indices]
+            return self._ask(slice(first, last + 1))[indices - first]
+        return self._ask(indices)
 
     def _is_dense(self, num_examples: int, num_wanted: int) -> bool:
         example_bytes = math.prod(self._dataset.shape[1:]) * self._dataset.dtype.itemsize
@@ -137,10 +174,6 @@ class SourceReader:
             and num_examples <= DENSE * num_wanted
             and num_examples * example_bytes <= DENSE_BYTES
         )
-
-
-def _is_view(request: int | slice | numpy.ndarray) -> bool:
-    return isinstance(request, (int, slice))
 
 
 def unfold(flat: numpy.ndarray, shapes: numpy.ndarray) -> numpy.ndarray:

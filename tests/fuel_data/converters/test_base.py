@@ -62,7 +62,7 @@ def test_arrays_of_a_source_follow_each_other_in_the_file(h5file):
 
 
 def test_large_arrays_are_written_in_pieces(h5file, monkeypatch):
-    monkeypatch.setattr("fuel_data.converters.base.PIECE_BYTES", 9)
+    monkeypatch.setattr("fuel_data.converters.sources.PIECE_BYTES", 9)
     written = []
 
     fill_hdf5_file(h5file, [("train", "x", X)], progress=written.append)
@@ -97,7 +97,7 @@ def test_labels_that_do_not_fit_are_refused(h5file):
 def test_more_splits_than_an_attribute_holds_are_refused_in_words(h5file):
     data = [(f"split number {number}", "x", X) for number in range(2000)]
 
-    with pytest.raises(ValueError, match="2000 pairs of split and source do not fit into an attri"):
+    with pytest.raises(ValueError, match="2000 pairs of split and source do not fit into the 64 K"):
         fill_hdf5_file(h5file, data)
 
 

@@ -1,0 +1,156 @@
+"""Reading examples from chunks of HDF5 data sets, with a cache of bounded size."""
+
+import math
+import threading
+
+import h5py
+import numpy
+
+#: Bytes that chunks of one data set may take in memory, by default.
+CACHE_BYTES = 2**27
+#: With more chunks, keeping count of them takes more memory than they are worth.
+MAX_CHUNKS = 10_000_000
+
+
+class ChunkedValues:
+    """Values in chunks, of which the last used ones are kept in memory.
+
+    A chunk is here all values of some examples that follow each other, however HDF5 cuts the other
+    axes. HDF5 reads and unpacks a whole chunk at the speed of the decompression alone, and unpacks
+    the same chunk again for every index of a scattered selection that does not fit into its own
+    cache; so whole chunks are read, each at most once for a request.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set in chunks, of a type without references to objects.
+    max_bytes : int, optional
+        How much memory the cache may take; one chunk is always kept.
+    """
+
+    def __init__(self, dataset: h5py.Dataset, max_bytes: int = CACHE_BYTES) -> None:
+        self._dataset = dataset
+        self._rows = max(1, min(dataset.chunks[0], len(dataset)))
+        example = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+        num_chunks = -(-len(dataset) // self._rows)
+        num_slots = min(num_chunks, max(1, max_bytes // max(1, self._rows * example)))
+        # What is not used takes no memory.
+        self._slots = numpy.empty((num_slots * self._rows, *dataset.shape[1:]), dataset.dtype)
+        self._slot_of = numpy.full(num_chunks, -1, dtype=numpy.int64)
+        self._chunk_in = numpy.full(num_slots, -1, dtype=numpy.int64)
+        self._last_used = numpy.full(num_slots, -1, dtype=numpy.int64)
+        self._num_requests = 0
+        self._lock = threading.Lock()
+
+    @property
+    def num_rows(self) -> int:
+        """Number of examples of a chunk."""
+        return self._rows
+
+    @property
+    def num_cached(self) -> int:
+        """Number of chunks that are in memory."""
+        return int((self._chunk_in >= 0).sum())
+
+    @property
+    def max_cached(self) -> int:
+        """Number of chunks that may be in memory."""
+        return len(self._chunk_in)
+
+    def read(self, indices: numpy.ndarray) -> numpy.ndarray:
+        """Read examples.
+
+        Parameters
+        ----------
+        indices : int64 array of shape (example,)
+            Inside the data set, in any order, with repetitions.
+
+        Returns
+        -------
+        array
+            A copy, in the order of the request.
+        """
+        chunks, rows = numpy.divmod(indices, self._rows)
+        with self._lock:
+            slots = self._slot_of[chunks]
+            if (slots >= 0).all():
+                self._use(slots)
+                return self._slots.take(slots * self._rows + rows, axis=0, mode="clip")
+            return self._read_missing(chunks, rows)
+
+    def _use(self, slots: numpy.ndarray) -> None:
+        self._num_requests += 1
+        self._last_used[slots] = self._num_requests
+
+    def _read_missing(self, chunks: numpy.ndarray, rows: numpy.ndarray) -> numpy.ndarray:
+        found = numpy.empty((len(chunks), *self._slots.shape[1:]), self._slots.dtype)
+        unique, number_of = numpy.unique(chunks, return_inverse=True)
+        for first in range(0, len(unique), len(self._chunk_in)):
+            wanted = unique[first : first + len(self._chunk_in)]
+            self._load(wanted)
+            here = (number_of >= first) & (number_of < first + len(wanted))
+            found[here] = self._slots[self._slot_of[chunks[here]] * self._rows + rows[here]]
+        return found
+
+    def _load(self, wanted: numpy.ndarray) -> None:
+        """Bring chunks into memory, in the place of those that were not used for longest."""
+        slots = self._slot_of[wanted]
+        self._use(slots[slots >= 0])
+        missing = wanted[slots < 0]
+        oldest = numpy.argsort(self._last_used, kind="stable")[: len(missing)]
+        for chunk, slot in zip(missing.tolist(), oldest.tolist(), strict=True):
+            self._forget(slot)
+            start = chunk * self._rows
+            values = self._dataset[start : start + self._rows]
+            first = slot * self._rows
+            self._slots[first : first + len(values)] = values
+            # Only now: an error above must not leave a slot that claims to hold the chunk.
+            self._chunk_in[slot], self._slot_of[chunk] = chunk, slot
+        self._use(oldest)
+
+    def _forget(self, slot: int) -> None:
+        if self._chunk_in[slot] >= 0:
+            self._slot_of[self._chunk_in[slot]] = -1
+        self._chunk_in[slot] = -1
+
+
+def is_in_chunks(dataset: h5py.Dataset) -> bool:
+    """Tell whether a data set can be read by its chunks.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+
+    Returns
+    -------
+    bool
+        False for other layouts, for types with references to objects, for what is empty, and for
+        more chunks than can be kept count of.
+    """
+    return (
+        dataset.chunks is not None
+        and not dataset.dtype.hasobject
+        and math.prod(dataset.shape) > 0
+        and len(dataset) <= MAX_CHUNKS * dataset.chunks[0]
+        and dataset.id.get_create_plist().get_layout() == h5py.h5d.CHUNKED
+    )
+
+
+def as_indices(request: slice | numpy.ndarray) -> numpy.ndarray:
+    """Write a slice down as indices.
+
+    Parameters
+    ----------
+    request : slice, or array of int
+        A slice with start and stop.
+
+    Returns
+    -------
+    int64 array of shape (example,)
+    """
+    if isinstance(request, slice):
+        return numpy.arange(request.start, request.stop)
+    return request
+
+

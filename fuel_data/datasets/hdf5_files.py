@@ -1,0 +1,357 @@
+"""HDF5 files open for reading: found, checked, kept by one process and shared by its threads."""
+
+import hashlib
+import logging
+import os
+import re
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import h5py
+
+from fuel_data.utils.names import nearest_name
+from fuel_data.utils.paths import find_in_data_path
+
+logger = logging.getLogger(__name__)
+
+#: Bytes of a file that its fingerprint looks at: all of a smaller file, blocks all over a larger.
+SAMPLE_BYTES = 2**22
+NUM_SAMPLES = 64
+#: What a file system answers that has no locks: ENOLCK, ENOSYS, EOPNOTSUPP.
+_WITHOUT_LOCKS = (37, 38, 95)
+_REMOTE = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "glusterfs", "gpfs", "lustre"}
+_REMOTE |= {"nfs", "nfs4", "ocfs2", "orangefs", "panfs", "smb3", "smbfs", "virtiofs"}
+#: Filters of HDF5 that this library has no name for in a file, by their registered numbers.
+_FILTERS = {
+    305: "LZO",
+    307: "bzip2",
+    32001: "Blosc",
+    32004: "LZ4",
+    32008: "bitshuffle",
+    32013: "ZFP",
+    32015: "Zstandard",
+    32026: "Blosc2",
+}
+
+
+def open_file(path: str | os.PathLike[str], driver: str | None = None) -> h5py.File:
+    """Open an HDF5 file for reading.
+
+    Files on file systems without locks are read without one.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    driver : str, optional
+        Driver of HDF5; by default plain reading.
+
+    Returns
+    -------
+    h5py.File
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    OSError
+        If it is no HDF5 file, cut short, damaged, or being written.
+    """
+    try:
+        # What the variable HDF5_USE_FILE_LOCKING says goes before this.
+        return h5py.File(path, mode="r", driver=driver, locking="best-effort")
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        found = re.search(r"unable to lock file, errno = (\d+)", str(error))
+        number = int(found[1]) if found else None
+        if number in _WITHOUT_LOCKS:
+            logger.warning("%s is on a file system without locks; it is read without.", path)
+            return h5py.File(path, mode="r", driver=driver, locking=False)
+        raise OSError(
+            f"{os.fspath(path)} cannot be opened as an HDF5 file: {error}{_advice(error, number)}"
+        ) from error
+
+
+def _advice(error: Exception, lock_errno: int | None) -> str:
+    text = str(error)
+    if lock_errno is not None:
+        return (
+            ". Another process has it open for writing: close it there. If nobody has, and its "
+            "file system has no working locks, set HDF5_USE_FILE_LOCKING=FALSE."
+        )
+    if "signature not found" in text:
+        return ". It is a file of another kind, or its beginning is damaged."
+    if "truncated file" in text:
+        return ". It has been cut short: fetch or convert it again."
+    return ""
+
+
+def locate_file(path: str, who: str) -> str:
+    """Find a file at its path, or by its last name in the data path.
+
+    Parameters
+    ----------
+    path : str
+        Where it was.
+    who : str
+        The data set, for the error.
+
+    Returns
+    -------
+    str
+        Where it is.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is in neither place.
+    """
+    if os.path.isfile(path):
+        return path
+    try:
+        return find_in_data_path(os.path.basename(path))
+    except OSError as error:
+        raise FileNotFoundError(f"{who}: there is no file {path}, and {error}") from error
+
+
+def fingerprint(path: str) -> dict[str, Any]:
+    """Tell one content of a file from another, quickly.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    dict of plain data
+        Its size and a digest of up to 4 MiB of its bytes: all of them if it has no more, otherwise
+        its first, its last and 62 blocks between. Copies have one fingerprint.
+    """
+    size = os.path.getsize(path)
+    content = hashlib.blake2b(digest_size=16)
+    with open(path, "rb", buffering=0) as file:
+        if size <= SAMPLE_BYTES:
+            content.update(file.read(size))
+        else:
+            length = SAMPLE_BYTES // NUM_SAMPLES
+            for number in range(NUM_SAMPLES):
+                file.seek((size - length) * number // (NUM_SAMPLES - 1))
+                content.update(file.read(length))
+    return {"size": size, "content": content.hexdigest()}
+
+
+def is_local(descriptor: int) -> bool:
+    """Tell whether an open file is on a disk of this machine.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the open file.
+
+    Returns
+    -------
+    bool
+        False for network and user-space file systems; True if that cannot be told.
+    """
+    device = os.fstat(descriptor).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            lines = [line.split() for line in mounts]
+    except OSError:
+        return True
+    # After a lone dash comes the kind of file system.
+    kinds = [fields[fields.index("-") + 1] for fields in lines if fields[2] == wanted]
+    return not any(kind.partition(".")[0] in _REMOTE for kind in kinds)
+
+
+def check_filters(dataset: h5py.Dataset) -> None:
+    """Check that the filters which a data set went through are there.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+
+    Raises
+    ------
+    ValueError
+        If one is missing, with the extra that brings it.
+    """
+    missing = _missing_filters(dataset)
+    if not missing:
+        return
+    try:
+        # It registers its filters with HDF5 when it is imported.
+        import hdf5plugin  # noqa: F401  (imported for that effect)
+
+        missing = _missing_filters(dataset)
+    except ImportError:
+        pass
+    if missing:
+        raise ValueError(
+            f"{dataset.file.filename}: {dataset.name} is compressed by {', '.join(missing)}, which "
+            "HDF5 cannot undo here. Most filters come with `pip install 'firebrick[hdf5]'`; "
+            "otherwise write the file again with gzip."
+        )
+
+
+def _missing_filters(dataset: h5py.Dataset) -> list[str]:
+    properties = dataset.id.get_create_plist()
+    missing = []
+    for number in range(properties.get_nfilters()):
+        code, _, _, name = properties.get_filter(number)
+        if not h5py.h5z.filter_avail(code):
+            named = name.decode("utf-8", "replace").split(" (")[0].split(";")[0]
+            missing.append(f"{_FILTERS.get(code, named or 'a filter')} (number {code})")
+    return missing
+
+
+def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
+    """Get a data set of an open file.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        The file.
+    name : str
+        Path of the data set in it.
+
+    Returns
+    -------
+    h5py.Dataset
+
+    Raises
+    ------
+    ValueError
+        If there is none, if it cannot be opened, if HDF5 cannot undo its compression, or if it
+        has no examples because it has no axis.
+    """
+    try:
+        found = h5file[name]
+    except KeyError as error:
+        folder, _, last = name.rpartition("/")
+        beside = h5file.get(folder or "/")
+        known = list(beside) if isinstance(beside, h5py.Group) else []
+        raise ValueError(
+            f"{h5file.filename}: there is no data set {name!r} ({error.args[0]})."
+            f"{nearest_name(last, known)}"
+        ) from error
+    if not isinstance(found, h5py.Dataset):
+        kind = "folder" if isinstance(found, h5py.Group) else "type"
+        raise ValueError(f"{h5file.filename}: {name!r} is a {kind}, not a data set.")
+    check_filters(found)
+    return found
+
+
+_shared_files: "weakref.WeakSet[SharedFile]" = weakref.WeakSet()
+
+
+class SharedFile:
+    """An HDF5 file that is opened when it is needed, by each process for itself.
+
+    Threads of one process share the handle. A child that was forked opens its own, and so does
+    whoever unpickles this.
+
+    Parameters
+    ----------
+    path : str
+        Absolute path.
+    driver : str or None
+        Driver of HDF5.
+    who : str
+        The data set, for errors.
+
+    Attributes
+    ----------
+    path, driver, who
+        As given.
+    lock : lock
+        Held while the file is opened or closed.
+    """
+
+    def __init__(self, path: str, driver: str | None, who: str) -> None:
+        self.path = path
+        self.driver = driver
+        self.who = who
+        self._begin()
+
+    def _begin(self) -> None:
+        self._handle: h5py.File | None = None
+        self._num_opens = 0
+        # Reentrant: whoever checks the file after opening it asks for it again.
+        self.lock = threading.RLock()
+        _shared_files.add(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "driver": self.driver, "who": self.who}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has the file open."""
+        with self.lock:
+            return self._handle is not None
+
+    def get(self, check: Callable[[h5py.File, str], None]) -> h5py.File:
+        """Give the open file.
+
+        Parameters
+        ----------
+        check : function of (h5py.File, str)
+            Called with the file and its path when it has been opened; may refuse it by an error.
+
+        Returns
+        -------
+        h5py.File
+        """
+        with self.lock:
+            if self._handle is None:
+                path = self.path if self.driver else locate_file(self.path, self.who)
+                self._handle = open_file(path, self.driver)
+                try:
+                    check(self._handle, path)
+                except BaseException:
+                    self.close()
+                    raise
+            return self._handle
+
+    def close(self) -> None:
+        """Close the file, if this process has it open."""
+        with self.lock:
+            if self._handle is not None:
+                self._handle.close()
+            self._handle = None
+
+    def count_open(self) -> None:
+        """Note that somebody keeps the file open."""
+        with self.lock:
+            self._num_opens += 1
+
+    def count_close(self) -> bool:
+        """Note that somebody needs the file no longer.
+
+        Returns
+        -------
+        bool
+            Whether nobody does.
+        """
+        with self.lock:
+            self._num_opens = max(self._num_opens - 1, 0)
+            return self._num_opens == 0
+
+
+def _begin_in_child() -> None:
+    # A lock may be held, and the handle be in use, by a thread that is not in this child.
+    for file in list(_shared_files):
+        file._begin()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

@@ -1,0 +1,163 @@
+"""Data sets whose values are in other files: virtual ones, and those with external storage.
+
+HDF5 gives zeros, or the fill value, for what it does not find there. Here it is an error.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+import h5py
+
+from fuel_data.datasets.hdf5_files import find_dataset, open_file
+
+
+class Part(NamedTuple):
+    """A range of examples of a virtual data set, which are examples of another data set.
+
+    Parameters
+    ----------
+    start, stop : int
+        The range in the virtual data set.
+    offset : int
+        The example of `dataset` that `start` is.
+    dataset : h5py.Dataset
+        Where the examples are.
+    """
+
+    start: int
+    stop: int
+    offset: int
+    dataset: h5py.Dataset
+
+
+def find_parts(dataset: h5py.Dataset) -> list[Part]:
+    """Find of which data sets a virtual one is put together, example after example.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+
+    Returns
+    -------
+    list of Part
+        In increasing order and without gaps. Empty if `dataset` is not virtual, or put together
+        in another way.
+    """
+    if dataset.ndim == 0 or dataset.dtype.hasobject or not dataset.is_virtual:
+        return []
+    parts = []
+    for source in dataset.virtual_sources():
+        target = _whole_examples(source.vspace, dataset.shape)
+        if target is None or "%b" in source.file_name:
+            return []
+        found = _open(dataset, source)
+        if found == dataset or found.dtype != dataset.dtype or found.shape[1:] != dataset.shape[1:]:
+            return []
+        offset = _whole_examples(source.src_space, found.shape)
+        if offset is None or offset[1] - offset[0] != target[1] - target[0]:
+            return []
+        parts.append(Part(*target, offset[0], found))
+    parts.sort(key=lambda part: part.start)
+    bounds = [0, *(part.stop for part in parts)]
+    if [part.start for part in parts] != bounds[:-1] or bounds[-1] != len(dataset):
+        return []
+    return parts
+
+
+def _whole_examples(space: h5py.h5s.SpaceID, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Give the range of a selection that is nothing but all values of a range of examples."""
+    if space.get_select_type() == h5py.h5s.SEL_ALL:
+        return 0, shape[0]
+    if space.get_select_type() != h5py.h5s.SEL_HYPERSLABS or not space.is_regular_hyperslab():
+        return None
+    first, last = space.get_select_bounds()
+    is_box = space.get_select_npoints() == _volume(first, last)
+    if not is_box or any(first[1:]) or tuple(end + 1 for end in last[1:]) != shape[1:]:
+        return None
+    return int(first[0]), int(last[0]) + 1
+
+
+def _volume(first: tuple[int, ...], last: tuple[int, ...]) -> int:
+    volume = 1
+    for start, end in zip(first, last, strict=True):
+        volume *= end - start + 1
+    return volume
+
+
+def _open(dataset: h5py.Dataset, source: Any) -> h5py.Dataset:
+    if source.file_name == ".":
+        return find_dataset(dataset.file, source.dset_name)
+    return find_dataset(open_file(_path(dataset, source.file_name)), source.dset_name)
+
+
+def _path(dataset: h5py.Dataset, name: str) -> str:
+    """Find another file where HDF5 looks for it."""
+    folder = os.path.dirname(os.path.realpath(dataset.file.filename))
+    prefix = os.environ.get("HDF5_VDS_PREFIX", "").replace("${ORIGIN}", folder)
+    candidates = [os.path.join(prefix, name)] if prefix else []
+    candidates += [os.path.join(folder, name), os.path.join(folder, os.path.basename(name)), name]
+    for candidate in candidates:
+        if os.path.isfile(candidate):
+            return candidate
+    raise ValueError(
+        f"{dataset.file.filename}: {dataset.name} has examples in the file {name!r}, which is not "
+        f"there. Put it into the folder {folder}."
+    )
+
+
+def other_files(dataset: h5py.Dataset) -> list[str]:
+    """List the other files that have values of a virtual data set.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+
+    Returns
+    -------
+    list of str
+        Their paths, each once.
+
+    Raises
+    ------
+    ValueError
+        If one is not there.
+    """
+    if not dataset.is_virtual:
+        return []
+    # What has a number in its name may be missing: it is then not written yet.
+    names = dict.fromkeys(
+        source.file_name
+        for source in dataset.virtual_sources()
+        if source.file_name != "." and "%b" not in source.file_name
+    )
+    return [_path(dataset, name) for name in names]
+
+
+def check_other_files(dataset: h5py.Dataset) -> None:
+    """Check that the files are there which have values of a data set.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+
+    Raises
+    ------
+    ValueError
+        If one is missing, or if one of raw values is too short.
+    """
+    other_files(dataset)
+    for name, offset, size in dataset.external or ():
+        prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace(
+            "${ORIGIN}", os.path.dirname(os.path.realpath(dataset.file.filename))
+        )
+        path = os.path.join(prefix, name)
+        needed = offset + (dataset.id.get_storage_size() if size == h5py.h5f.UNLIMITED else size)
+        found = os.path.getsize(path) if os.path.isfile(path) else 0
+        if found < needed:
+            raise ValueError(
+                f"{dataset.file.filename}: {dataset.name} has values in the file {path!r}, which "
+                f"must have {needed:,} bytes; it has {found:,}. HDF5 would take zeros for the rest."
+            )

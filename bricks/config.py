@@ -13,9 +13,13 @@ backend           BLOCKS_BACKEND       what compiles: xla, or an Aesara mode (py
 device            BLOCKS_DEVICE        where compiled functions run: cpu, cuda, cuda:1, ...; empty,
                                        which leaves the choice to JAX
 optimizer         BLOCKS_OPTIMIZER     how much graphs are rewritten: fast_run; or fast_compile,
-                                       which builds in less time and may run slower; fast_run
+                                       which builds a recurrent step a little faster, and leaves
+                                       its products in the loop, where they take longer; fast_run
 default_seed      BLOCKS_DEFAULT_SEED  seed of what is random and was given none; 1
 recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while a main loop runs or is saved; 10000
+compilation_cache BRICKS_COMPILATION_CACHE  folder where compiled programs are kept for the next
+                                       process; empty for none; firebrick/programs among the
+                                       user's caches
 profile           BLOCKS_PROFILE       print where the time went when training ends; no
 log_backend       BLOCKS_LOG_BACKEND   what holds the log: python, sqlite or jsonlines; python
 sqlite_database   BLOCKS_SQLITEDB      file of the sqlite log; ~/blocks_log.sqlite
@@ -28,13 +32,14 @@ temp_dir          BLOCKS_TEMPDIR       from Blocks' settings, without effect: fi
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from fuel_data.config_parser import Configuration
 from fuel_data.utils.names import nearest_name
 
-__all__ = ["config"]
+__all__ = ["config", "user_cache_folder"]
 
 
 class _BricksConfiguration(Configuration):
@@ -71,6 +76,27 @@ def _optional_text(value: Any) -> str | None:
     return str(value) if value not in (None, "") else None
 
 
+def user_cache_folder() -> Path:
+    """Return the folder for what can be made again, which need not exist.
+
+    Returns
+    -------
+    path
+        ``firebrick`` in ``XDG_CACHE_HOME`` if that is set, otherwise where the system keeps
+        caches.
+    """
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    if chosen:
+        return Path(chosen) / "firebrick"
+    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    return Path(os.path.expanduser(usual)) / "firebrick"
+
+
+def _folder(value: Any) -> Path | None:
+    """Make the path of a folder, or None from None and from an empty text."""
+    return Path(value).expanduser() if value not in (None, "") else None
+
+
 def _backend(value: Any) -> str:
     """Check the name of what compiles."""
     name = str(value)
@@ -95,6 +121,7 @@ config = _BricksConfiguration()
 config.add_config("backend", _backend, default="xla", env_var="BLOCKS_BACKEND")
 config.add_config("device", _optional_text, default="", env_var="BLOCKS_DEVICE")
 config.add_config("optimizer", _optimizer, default="fast_run", env_var="BLOCKS_OPTIMIZER")
+config.add_config("compilation_cache", _folder, default=lambda: user_cache_folder() / "programs")
 config.add_config("default_seed", int, default=1, env_var="BLOCKS_DEFAULT_SEED")
 config.add_config("recursion_limit", int, default=10000, env_var="BLOCKS_RECURSION_LIMIT")
 config.add_config("profile", bool, default=False, env_var="BLOCKS_PROFILE")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import aesara
@@ -25,7 +26,7 @@ from bricks.config import config
 from bricks.xla.devices import chosen_device, place, x64
 from bricks.xla.errors import DonatedStateLost, GraphError, UnsupportedOp, describe_node
 from bricks.xla.memory import MemoryUse
-from bricks.xla.program import Program
+from bricks.xla.program import BuildTimes, Program
 from bricks.xla.rewriting import aesara_mode, rewriting_mode
 from bricks.xla.storage import DeviceStorage
 from fuel_data.utils.names import nearest_name
@@ -177,6 +178,8 @@ class Function:
         What compiled it.
     num_compilations : int
         For how many signatures XLA compiled it so far.
+    build_times : BuildTimes
+        How long it took to rewrite, and to trace and compile for the latest signature.
     """
 
     def __init__(self, inputs: Sequence[Variable], outputs: Any, options: _Options):
@@ -213,6 +216,11 @@ class Function:
     def num_compilations(self) -> int:
         """For how many signatures XLA compiled the function so far."""
         return self._get_engine().num_compilations
+
+    @property
+    def build_times(self) -> BuildTimes:
+        """How long the function took to build, for the latest signature."""
+        return self._get_engine().build_times
 
     def __repr__(self) -> str:
         names = ", ".join(str(variable) for variable in self.inputs)
@@ -406,9 +414,11 @@ class _AesaraEngine:
 
     def __init__(self, owner: Function):
         options = owner._options
+        start = perf_counter()
         self._function = options.aesara_function(
             owner.inputs, owner.outputs, aesara_mode(owner.backend)
         )
+        self.build_times = BuildTimes(perf_counter() - start)
         self._returns_nothing = owner.outputs is None
         for container in self._function.input_storage[: len(owner.inputs)]:
             container.allow_downcast = options.allow_input_downcast
@@ -459,15 +469,16 @@ class _XlaEngine:
         self._on_device = options.on_device
         self._allow_downcast = options.allow_input_downcast
         self._outputs = owner.outputs
+        start = perf_counter()
         prepared = options.aesara_function(
             owner.inputs, owner.outputs, rewriting_mode(config.optimizer)
         )
-        self._keep_storages(prepared)
+        self._keep_storages(prepared, perf_counter() - start)
         self._types = [variable.type for variable in owner.inputs]
         self._names = [str(variable) for variable in owner.inputs]
         self._device = chosen_device()
 
-    def _keep_storages(self, prepared: Any) -> None:
+    def _keep_storages(self, prepared: Any, rewrite_seconds: float) -> None:
         """Find where the values of shared variables lie, and make the program that uses them."""
         fgraph = prepared.maker.fgraph
         output_of = {source: output for output, source in fgraph.update_mapping.items()}
@@ -492,11 +503,16 @@ class _XlaEngine:
             fixed=fixed,
             updates=[output_of[index] for index in state],
             num_outputs=len(fgraph.outputs) - len(output_of),
+            rewrite_seconds=rewrite_seconds,
         )
 
     @property
     def num_compilations(self) -> int:
         return self.program.num_compilations
+
+    @property
+    def build_times(self) -> BuildTimes:
+        return self.program.build_times
 
     def call(self, args: Sequence[Any]) -> Any:
         """Compute the outputs and apply the updates."""

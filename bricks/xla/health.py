@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +22,11 @@ import jax.numpy as jnp
 import jaxlib
 import numpy
 
+from bricks.config import user_cache_folder
 from bricks.xla.errors import WrongCompiler
 from fuel_data.utils.files import atomic_write
 
-__all__ = ["check_compiler", "is_refused"]
+__all__ = ["check_compiler", "is_refused", "processor", "processor_features"]
 
 _FIRST_REFUSED, _FIRST_RIGHT_AGAIN = (0, 7, 1), (0, 8, 3)
 _WAY_OUT = "Install jax 0.7.0 (pip install 'jax<0.7.1'), or 0.8.3 or newer on numpy 2."
@@ -79,19 +79,41 @@ def donated_steps_are_right() -> bool:
     return bool(numpy.allclose(_losses(donate=True), _losses(donate=False), rtol=1e-4))
 
 
-def _processor() -> str:
-    """Name the processor as exactly as the system does."""
+@functools.cache
+def _processor_fields() -> dict[str, str]:
+    """Read what the system says of its first processor."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")
     except OSError:
-        return platform.processor() or platform.machine()
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.machine()
+        return {}
+    fields = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in fields}
+
+
+def processor() -> str:
+    """Name the processor as exactly as the system does.
+
+    Returns
+    -------
+    str
+    """
+    name = _processor_fields().get("model name")
+    return name or platform.processor() or platform.machine()
+
+
+def processor_features() -> str:
+    """List the instructions that the processor knows, where the system tells.
+
+    Returns
+    -------
+    str
+    """
+    fields = _processor_fields()
+    return fields.get("flags") or fields.get("Features") or ""
 
 
 def _cache_path() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "firebrick" / "compiler_checks.json"
+    return user_cache_folder() / "compiler_checks.json"
 
 
 def _read_results(path: Path) -> dict[str, bool]:
@@ -132,9 +154,9 @@ def check_compiler() -> None:
             f"jaxlib {version} computes wrong training steps on the CPU: parameters that are "
             f"updated in place are mixed up between calls. {_WAY_OUT}"
         )
-    if not _cached_result(f"{version} {_processor()}", donated_steps_are_right):
+    if not _cached_result(f"{version} {processor()}", donated_steps_are_right):
         raise WrongCompiler(
-            f"jaxlib {version} computes wrong training steps on this processor ({_processor()}): "
+            f"jaxlib {version} computes wrong training steps on this processor ({processor()}): "
             f"steps that give their parameters up disagree with steps that keep them. {_WAY_OUT} "
             f"The result is kept in {_cache_path()}."
         )

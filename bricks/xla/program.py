@@ -12,8 +12,10 @@ import hashlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, tee
 from operator import call, itemgetter
+from time import perf_counter
 from typing import Any
 
 import jax
@@ -25,18 +27,53 @@ from aesara.tensor.shape import Shape, Shape_i
 from aesara.tensor.type import TensorType
 
 from bricks.xla import families  # noqa: F401 - registers the lowerings
+from bricks.xla.cache import Compilation
 from bricks.xla.devices import chosen_device, x64
 from bricks.xla.errors import DataDependentShape
 from bricks.xla.evaluation import Evaluator, make_context
 from bricks.xla.health import check_compiler
 from bricks.xla.memory import MemoryUse, memory_use
 
-__all__ = ["Program"]
+__all__ = ["BuildTimes", "Program"]
 
 logger = logging.getLogger(__name__)
 
 #: After so many compilations of one program a warning says what makes it compile again.
 _MANY_COMPILATIONS = 5
+
+
+@dataclass(frozen=True)
+class BuildTimes:
+    """How long a function took to build, in seconds.
+
+    Parameters
+    ----------
+    rewrite : float
+        To rewrite the graph, once for a function.
+    trace : float
+        To turn the graph into a program of JAX, for the latest shapes.
+    compile : float
+        To lower and compile that, or to find it in the cache, and to begin the first call.
+    is_from_cache : bool
+        Whether another process had compiled it.
+    """
+
+    rewrite: float
+    trace: float = 0.0
+    compile: float = 0.0
+    is_from_cache: bool = False
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.rewrite + self.trace + self.compile
+
+    def __str__(self) -> str:
+        found = " (found in the cache)" if self.is_from_cache else ""
+        return (
+            f"rewritten in {self.rewrite:.2f} s, traced in {self.trace:.2f} s, "
+            f"compiled in {self.compile:.2f} s{found}"
+        )
 
 
 class Program:
@@ -54,6 +91,8 @@ class Program:
         For each input in `state`, the output that is its new value.
     num_outputs : int
         How many of the graph's outputs are returned.
+    rewrite_seconds : float, optional
+        How long it took to rewrite the graph.
 
     Raises
     ------
@@ -71,9 +110,13 @@ class Program:
         fixed: Sequence[int] = (),
         updates: Sequence[int] = (),
         num_outputs: int,
+        rewrite_seconds: float = 0.0,
     ):
         self.name = name
         self.num_compilations = 0
+        #: How long the last compilation took, and what it followed.
+        self.build_times = BuildTimes(rewrite_seconds)
+        self._compilation: Compilation | None = None
         self._places = (list(state), list(fixed), list(arguments))
         self._updates = list(updates)
         self._num_outputs = num_outputs
@@ -104,8 +147,9 @@ class Program:
         The new state comes first: on CUDA, what is given up has been overwritten too early where
         other outputs preceded it.
         """
+        start = perf_counter()
         arguments = self._merge(arguments, static)
-        self._context.checks.clear()
+        self._context.begin()
         operands: list[Any] = [None] * sum(map(len, self._places))
         for places, values in zip(self._places, (state, fixed, arguments), strict=True):
             for place, value in zip(places, values, strict=True):
@@ -126,6 +170,8 @@ class Program:
             new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state, strict=True)]
         if self._is_compiling:
             self._note_compilation(state, fixed, arguments, static)
+            self.build_times = replace(self.build_times, trace=perf_counter() - start)
+            self._compilation = Compilation()
         return new_state, outputs, holds
 
     def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
@@ -184,6 +230,25 @@ class Program:
                 return self._run_and_keep((state, fixed, dynamic, static), keep)
             except DataDependentShape as error:
                 self._make_static(error)
+            finally:
+                if self._compilation is not None:
+                    self._finish_compilation()
+
+    def _finish_compilation(self) -> None:
+        """Note how long a compilation took, and log it."""
+        assert self._compilation is not None
+        seconds, is_from_cache = self._compilation.finish()
+        self._compilation = None
+        self.build_times = replace(
+            self.build_times, compile=seconds, is_from_cache=is_from_cache
+        )
+        logger.info(
+            "%s: compilation %d, arguments %s: %s",
+            self.name,
+            self.num_compilations,
+            self._seen[-1],
+            self.build_times,
+        )
 
     def _run_and_keep(
         self, operands: tuple[Any, ...], keep: Sequence[Callable[[jax.Array], Any]]
@@ -250,7 +315,6 @@ class Program:
         # The latest comes last, also if a changed setting of JAX compiles a signature again.
         self._signatures.pop(str(shapes), None)
         self._signatures[str(shapes)] = signature
-        logger.info("%s: compilation %d, arguments %s", self.name, self.num_compilations, shapes)
         if self.num_compilations == _MANY_COMPILATIONS:
             logger.warning("%s", self._explain_many_compilations())
 

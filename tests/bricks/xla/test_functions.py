@@ -510,6 +510,17 @@ def test_the_program_is_the_same_in_every_process():
     assert step.num_compilations == 1
 
 
+def test_the_times_of_a_build_are_told():
+    x = tensor.vector("x")
+    ours, theirs = (xla.function([x], x + 1, backend=backend) for backend in ("xla", "py"))
+
+    assert ours.build_times.rewrite > 0
+    assert ours.build_times.compile == 0
+    ours(numpy.ones(2, "float32"))
+    assert min(ours.build_times.trace, ours.build_times.compile) > 0
+    assert theirs.build_times.total == theirs.build_times.rewrite > 0
+
+
 def test_a_digest_needs_a_call_first():
     step, _ = training_function()
 

@@ -8,6 +8,7 @@ the position of the whole is the nested positions of the stages.
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy
@@ -96,6 +97,33 @@ class Stage:
         """
         return generator(key(seed, self.place, self.epoch, self.index))
 
+    def skip(self, count: int) -> int:
+        """Pass over items.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        int
+            How many there were: fewer at the end of the epoch.
+        """
+        return self.stream.skip(self, count)
+
+    def notes(self) -> list[tuple[str, dict[str, Any]]]:
+        """Collect what the stages have noticed in this epoch so far.
+
+        Returns
+        -------
+        list of (str, dict)
+            Class of the stream and its notes, from below to above; without those that have none.
+        """
+        found = [note for child in self.children for note in child.notes()]
+        own = self.stream.notes(self)
+        return [*found, (type(self.stream).__name__, own)] if own else found
+
     def get_position(self) -> dict[str, Any]:
         """Give the position as plain data.
 
@@ -150,6 +178,30 @@ class IteratorStage:
         data = next(self._iterator)
         self.index += 1
         return data
+
+    def skip(self, count: int) -> int:
+        """Read items without giving them; see `Stage.skip`.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
+        return sum(1 for _ in islice(self, count))
+
+    def notes(self) -> list[tuple[str, dict[str, Any]]]:
+        """Give nothing: what the stages elsewhere notice is not known.
+
+        Returns
+        -------
+        list
+        """
+        return []
 
     def get_position(self) -> dict[str, Any]:
         """Give the position as plain data; see `Stage.get_position`.
@@ -379,6 +431,22 @@ class DataIterator:
         self._since = 0
         self.data_stream.epochs_begun = self.epoch + 1
         self._open()
+
+    def notes(self) -> list[tuple[str, dict[str, Any]]]:
+        """Say what the streams of the pipeline have noticed in this epoch so far.
+
+        Returns
+        -------
+        list of (str, dict)
+            Class of the stream and its notes, from below to above; without those that have none.
+        """
+        return (self._stage or self._open()).notes()
+
+    def __enter__(self) -> "DataIterator":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Release what the epoch holds open. The iterator can still be read on."""

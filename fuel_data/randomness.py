@@ -78,6 +78,52 @@ def permutation(key: int, n: int) -> numpy.ndarray:
     return numpy.argsort(draws, kind="stable").astype(numpy.int64, copy=False)
 
 
+class Draws:
+    """Random numbers of one epoch by their index, without a memory.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the whole.
+    place : str
+        What draws: a place in the pipeline.
+    epoch : int
+        Number of the epoch.
+
+    Examples
+    --------
+    >>> draws = Draws(1, "/0", 0)
+    >>> draws[1000] == Draws(1, "/0", 0)[1000] != draws[1001]
+    True
+    """
+
+    _BLOCK = 256
+
+    def __init__(self, seed: int, place: str, epoch: int) -> None:
+        # The end keeps these keys apart from those of a generator for each item.
+        self._occasion = (seed, f"{place}#", epoch)
+        self._block_number = -1
+        self._block: list[int] = []
+
+    def __getitem__(self, index: int) -> int:
+        """Give 64 random bits.
+
+        Parameters
+        ----------
+        index : int
+            Any index in any order; neighbours cost least.
+
+        Returns
+        -------
+        int
+        """
+        number, offset = divmod(index, self._BLOCK)
+        if number != self._block_number:
+            philox = numpy.random.Philox(key=key(*self._occasion, number))
+            self._block, self._block_number = philox.random_raw(self._BLOCK).tolist(), number
+        return self._block[offset]
+
+
 def is_rng(value: Any) -> bool:
     """Tell whether something is a random number generator of numpy.
 

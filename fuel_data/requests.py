@@ -4,8 +4,11 @@ The bases of all schemes, and the iterators over their requests, which have a po
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
+
+import numpy
 
 from fuel_data.identity import describe_arguments
 from fuel_data.randomness import Rng, is_rng, rng_state, set_rng_state
@@ -253,6 +256,29 @@ class _CountedRequests:
             next(self)
 
 
+def skip_requests(requests: Any, count: int) -> int:
+    """Pass over requests.
+
+    Parameters
+    ----------
+    requests : iterator
+        From `open_requests`.
+    count : int
+        How many to pass over.
+
+    Returns
+    -------
+    int
+        How many there were: fewer at the end of the epoch.
+    """
+    if not isinstance(requests, Requests):
+        return sum(1 for _ in islice(requests, count))
+    end = requests.scheme.num_requests
+    passed = count if end is None else max(0, min(count, end - requests.index))
+    requests.index += passed
+    return passed
+
+
 def scheme_rngs(scheme: IterationScheme) -> list[Rng]:
     """Find the generators that a scheme was handed.
 
@@ -299,3 +325,58 @@ def open_requests(scheme: IterationScheme, epoch: int, place: str = PLACE) -> An
     if overridden:
         return _CountedRequests(scheme, epoch)
     return scheme.open_requests(epoch, place)  # type: ignore[attr-defined]
+
+
+def as_indices(who: str, examples: int | Iterable[int]) -> Sequence[int]:
+    """Make indices of what a user hands to a scheme.
+
+    Parameters
+    ----------
+    who : str
+        The scheme, for the error.
+    examples : int or iterable of int
+        How many examples there are, or which.
+
+    Returns
+    -------
+    range or int64 array
+
+    Raises
+    ------
+    ValueError
+        If it is negative, or no sequence of whole numbers.
+    """
+    if isinstance(examples, (int, numpy.integer)):
+        if examples < 0:
+            raise ValueError(f"{who}: `examples` must be at least 0; got {examples}.")
+        return range(int(examples))
+    if isinstance(examples, range):
+        return examples
+    given = numpy.asarray(list(examples)) if not isinstance(examples, numpy.ndarray) else examples
+    if given.size == 0:
+        return range(0)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"{who}: `examples` must be a number or a sequence of whole numbers; got an array of "
+            f"{given.dtype} with shape {given.shape}."
+        )
+    return given.astype(numpy.int64)  # type: ignore[return-value]
+
+
+def check_batch_size(who: str, batch_size: int) -> None:
+    """Refuse a batch size that is no whole number above 0.
+
+    Parameters
+    ----------
+    who : str
+        The scheme, for the error.
+    batch_size : int
+        What its user handed in.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    if not isinstance(batch_size, (int, numpy.integer)) or batch_size < 1:
+        raise ValueError(f"{who}: `batch_size` must be a whole number above 0; got {batch_size!r}.")

@@ -15,7 +15,19 @@ import numpy
 
 from fuel_data.config_parser import config
 from fuel_data.randomness import Rng, is_rng, key, permutation
-from fuel_data.requests import IterationScheme, PositionedScheme, open_requests
+from fuel_data.requests import (
+    IterationScheme,
+    PositionedScheme,
+    as_indices,
+    check_batch_size,
+    open_requests,
+)
+from fuel_data.sampling import (
+    SampledExampleScheme,
+    SampledScheme,
+    WeightedExampleScheme,
+    WeightedScheme,
+)
 
 __all__ = [
     "BatchScheme",
@@ -25,10 +37,14 @@ __all__ = [
     "IndexScheme",
     "IterationScheme",
     "PositionedScheme",
+    "SampledExampleScheme",
+    "SampledScheme",
     "SequentialExampleScheme",
     "SequentialScheme",
     "ShuffledExampleScheme",
     "ShuffledScheme",
+    "WeightedExampleScheme",
+    "WeightedScheme",
     "cross_validation",
 ]
 
@@ -65,7 +81,7 @@ class ConstantScheme(BatchSizeScheme):
                 f"ConstantScheme: give `num_examples` or `times`, not both; got {num_examples} and "
                 f"{times}."
             )
-        _check_batch_size(type(self).__name__, batch_size)
+        check_batch_size(type(self).__name__, batch_size)
         for name, value in (("num_examples", num_examples), ("times", times)):
             if value is not None and value < 0:
                 raise ValueError(f"ConstantScheme: `{name}` must be at least 0; got {value}.")
@@ -97,7 +113,7 @@ class IndexScheme(PositionedScheme):
     requests_examples = True
 
     def __init__(self, examples: int | Iterable[int]) -> None:
-        self.indices = _indices(type(self).__name__, examples)
+        self.indices = as_indices(type(self).__name__, examples)
 
     @property
     def num_examples(self) -> int:  # type: ignore[override]
@@ -200,8 +216,8 @@ class BatchScheme(PositionedScheme):
     def __init__(
         self, examples: int | Iterable[int], batch_size: int, *, drop_last: bool = False
     ) -> None:
-        _check_batch_size(type(self).__name__, batch_size)
-        self.indices = _indices(type(self).__name__, examples)
+        check_batch_size(type(self).__name__, batch_size)
+        self.indices = as_indices(type(self).__name__, examples)
         self.batch_size = batch_size
         self.drop_last = drop_last
 
@@ -415,31 +431,8 @@ def cross_validation(
         yield schemes if strict else (*schemes, end - begin)
 
 
-def _indices(who: str, examples: int | Iterable[int]) -> Sequence[int]:
-    if isinstance(examples, (int, numpy.integer)):
-        if examples < 0:
-            raise ValueError(f"{who}: `examples` must be at least 0; got {examples}.")
-        return range(int(examples))
-    if isinstance(examples, range):
-        return examples
-    given = numpy.asarray(list(examples)) if not isinstance(examples, numpy.ndarray) else examples
-    if given.size == 0:
-        return range(0)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"{who}: `examples` must be a number or a sequence of whole numbers; got an array of "
-            f"{given.dtype} with shape {given.shape}."
-        )
-    return given.astype(numpy.int64)  # type: ignore[return-value]
-
-
 def _is_whole(indices: Sequence[int]) -> bool:
     return isinstance(indices, range) and indices.start == 0 and indices.step == 1
-
-
-def _check_batch_size(who: str, batch_size: int) -> None:
-    if not isinstance(batch_size, (int, numpy.integer)) or batch_size < 1:
-        raise ValueError(f"{who}: `batch_size` must be a whole number above 0; got {batch_size!r}.")
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:

@@ -15,6 +15,7 @@ stream with it and does the same:
 >>> check_contract(build)
 """
 
+from fuel_data.testing.cases import StreamCase, TransformerCase
 from fuel_data.testing.checks import (
     check_contract,
     check_digest,
@@ -24,13 +25,14 @@ from fuel_data.testing.checks import (
     check_resumption,
     same_data,
 )
-from fuel_data.testing.pipelines import LEAVES, STREAMS, TRANSFORMERS, StreamCase, compose
+from fuel_data.testing.pipelines import LEAVES, STREAMS, TRANSFORMERS, compose
 
 __all__ = [
     "LEAVES",
     "STREAMS",
     "TRANSFORMERS",
     "StreamCase",
+    "TransformerCase",
     "check_contract",
     "check_digest",
     "check_independent_iterators",

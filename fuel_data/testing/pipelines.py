@@ -7,7 +7,7 @@ newcomer adds a line to one of them.
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -16,50 +16,19 @@ from fuel_data.datasets import IndexableDataset, IterableDataset
 from fuel_data.schemes import (
     ConcatenatedScheme,
     ConstantScheme,
+    SampledExampleScheme,
+    SampledScheme,
     SequentialExampleScheme,
     SequentialScheme,
     ShuffledExampleScheme,
     ShuffledScheme,
+    WeightedExampleScheme,
+    WeightedScheme,
 )
 from fuel_data.streams import AbstractDataStream, DataStream
+from fuel_data.testing.cases import StreamCase, TransformerCase
+from fuel_data.testing.orders import BUCKETS, MIXED_BY_STEP, ORDERS, repeated_without_end
 from fuel_data.transformers.ragged import each_element
-
-
-class StreamCase(NamedTuple):
-    """How to build a stream, and what may be asked of it.
-
-    Attributes
-    ----------
-    name : str
-        What is special about it.
-    build : function from int to AbstractDataStream
-        Builds it over about so many examples.
-    shares_rng : bool
-        Whether it draws from a generator that was handed in, so that its iterators must be used one
-        after the other.
-    """
-
-    name: str
-    build: Callable[[int], AbstractDataStream]
-    shares_rng: bool = False
-
-
-class TransformerCase(NamedTuple):
-    """How to put a transformer over a stream.
-
-    Attributes
-    ----------
-    name : str
-        What it does.
-    over : function from AbstractDataStream to AbstractDataStream
-        Puts it over a stream.
-    kind : {'any', 'examples', 'batches'}
-        What the stream must give.
-    """
-
-    name: str
-    over: Callable[[AbstractDataStream], AbstractDataStream]
-    kind: str = "any"
 
 
 def images(num_examples: int) -> IndexableDataset:
@@ -161,6 +130,10 @@ LEAVES = [
     StreamCase("sorted batches", _over(images, _sorted)),
     StreamCase("chosen examples", _over(images, lambda n: ShuffledScheme(range(1, n, 2), 2))),
     StreamCase("concatenated schemes", _over(images, _concatenated)),
+    StreamCase("sampled batches", _over(images, lambda n: SampledScheme(n, 3, num_examples=10))),
+    StreamCase("sampled examples", _over(images, lambda n: SampledExampleScheme(n, 10))),
+    StreamCase("weighted batches", _over(images, lambda n: WeightedScheme(range(n), 3, 8))),
+    StreamCase("weighted examples", _over(images, lambda n: WeightedExampleScheme(range(n), 8))),
     StreamCase("ragged batches", _over(sentences, lambda n: ShuffledScheme(n, 4))),
     StreamCase("ragged examples", _over(sentences, ShuffledExampleScheme)),
     StreamCase("iterable", _iterable),
@@ -266,7 +239,7 @@ TRANSFORMERS = [
     TransformerCase("cast", lambda stream: transformers.Cast(stream, "float32")),
     TransformerCase("floatX", transformers.ForceFloatX),
     TransformerCase("flat", lambda s: transformers.Flatten(s, which_sources=s.sources[:1])),
-    TransformerCase("merged with itself", _twice),
+    TransformerCase("merged with itself", _twice, reads_twice=True),
     TransformerCase("batches of 3", _batch(3), kind="examples"),
     TransformerCase("whole batches of 2", _batch(2, strictness=1), kind="examples"),
     TransformerCase("limited batches", _batch(2, num_examples=5), kind="examples"),
@@ -274,6 +247,7 @@ TRANSFORMERS = [
     TransformerCase("smaller from cache", _cache(2), kind="batches"),
     TransformerCase("larger from cache", _cache(7), kind="batches"),
     TransformerCase("sorted", _map(transformers.SortMapping(_last_number)), kind="batches"),
+    *ORDERS,
 ]
 
 PADDINGS = [
@@ -298,11 +272,14 @@ def compose(leaf: AbstractDataStream, cases: Sequence[TransformerCase]) -> Abstr
     AbstractDataStream
     """
     stream = leaf
+    used: list[TransformerCase] = []
     for case in cases:
         kind = "examples" if stream.produces_examples else "batches"
         adds_again = case.name.startswith("added") and "copy" in stream.sources
-        if case.kind in ("any", kind) and not adds_again:
+        is_again = case.once and case in used
+        if case.kind in ("any", kind) and not adds_again and not is_again:
             stream = case.over(stream)
+            used.append(case)
     return stream
 
 
@@ -340,5 +317,11 @@ STREAMS = [
     _case(_leaf("rng of the user"), _named("unpacked"), _named("batches of 3")),
     _case(_leaf("shuffled batches"), *map(_named, ("unpacked", "filter", "batches of 3"))),
     _case(_leaf("iterable"), *map(_named, ("batches of 3", "random", "larger from cache"))),
+    *(_case(_leaf("ragged examples"), case, PADDINGS[0]) for case in BUCKETS),
+    _case(_leaf("rng of the user"), *map(_named, ("unpacked", "shuffled", "bucketed"))),
+    _case(_leaf("iterable"), *map(_named, ("shuffled", "repeated", "bucketed", "unpacked"))),
+    _case(_leaf("ragged batches"), *map(_named, ("interleaved", "unpacked", "every third"))),
+    _case(_leaf("shuffled batches"), MIXED_BY_STEP),
+    StreamCase("repeated without end", repeated_without_end),
     StreamCase("function with a generator", _dropping, shares_rng=True),
 ]

@@ -65,6 +65,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fuel_data.abstract import check_label_names
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
@@ -115,6 +116,9 @@ class Transformer(AbstractDataStream):
         self.data_stream = data_stream
         if axis_labels is None:
             axis_labels = self._keep_known(data_stream.axis_labels)
+        elif self._is_ours:
+            # The sources of a user's class may be set later.
+            check_label_names(self, axis_labels)
         if metadata is None:
             metadata = self._keep_known(getattr(data_stream, "metadata", None))
         super().__init__(iteration_scheme, axis_labels, metadata=metadata)
@@ -142,6 +146,10 @@ class Transformer(AbstractDataStream):
 
     def _keep_known(self, by_source: Mapping[str, Any] | None) -> Any:
         return None if by_source is None else dict(by_source)
+
+    @property
+    def _is_ours(self) -> bool:
+        return type(self).__module__.startswith("fuel_data.")
 
     @property
     def _gives_one_for_one(self) -> bool:
@@ -233,6 +241,14 @@ class Transformer(AbstractDataStream):
         except StopIteration as error:
             raise _end_in_function(self, error) from error
         return transformed if type(transformed) is tuple else tuple(transformed)
+
+    def skip(self, stage: Stage, count: int) -> int:
+        """Pass over items, below if that makes no difference; see `AbstractDataStream.skip`."""
+        if not (self._is_ours and self._gives_one_for_one) or stage.rngs:
+            return super().skip(stage, count)
+        passed = stage.child.skip(count)
+        stage.index += passed
+        return passed
 
     def transform_example(self, example: tuple) -> tuple:
         """Transform one example.
@@ -365,8 +381,7 @@ class SourcewiseTransformer(Transformer):
     def num_examples(self) -> int | None:
         """How many examples an epoch has, in batches or not; None if that is not known."""
         # A user's class may change the number of examples in a batch.
-        is_ours = type(self).__module__.startswith("fuel_data.")
-        return self.data_stream.num_examples if is_ours else super().num_examples
+        return self.data_stream.num_examples if self._is_ours else super().num_examples
 
     def _transform_sources(self, data: tuple, transform: Callable[[Any, str], Any]) -> tuple:
         return tuple(

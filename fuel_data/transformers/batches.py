@@ -49,7 +49,7 @@ class Batch(Transformer):
         strictness: int = 0,
         **kwargs: Any,
     ) -> None:
-        _check_kind("Batch", data_stream, examples=True)
+        check_kind("Batch", data_stream, examples=True)
         _check_scheme("Batch", iteration_scheme)
         if strictness not in (0, 1, 2):
             raise ValueError(f"Batch: `strictness` must be 0, 1 or 2; got {strictness!r}.")
@@ -83,10 +83,22 @@ class Batch(Transformer):
                     f"Batch: the last batch has {len(examples)} examples instead of {request}. "
                     "Give strictness=0 to keep it, or 1 to leave it out."
                 )
-        return tuple(_stack(column) for column in zip(*examples, strict=True))
+        return tuple(stack(column) for column in zip(*examples, strict=True))
 
 
-def _stack(examples: Sequence[Any]) -> numpy.ndarray:
+def stack(examples: Sequence[Any]) -> numpy.ndarray:
+    """Make one array of the examples of a source.
+
+    Parameters
+    ----------
+    examples : sequence of array
+        The examples, at least one.
+
+    Returns
+    -------
+    array of shape (batch, ...)
+        An object array of shape (batch,) if their shapes differ.
+    """
     arrays = [numpy.asarray(example) for example in examples]
     if len({array.shape for array in arrays}) > 1:
         return ragged(arrays)
@@ -112,7 +124,7 @@ class Unpack(LeftoverTransformer):
     """
 
     def __init__(self, data_stream: AbstractDataStream, **kwargs: Any) -> None:
-        _check_kind("Unpack", data_stream, examples=False)
+        check_kind("Unpack", data_stream, examples=False)
         kwargs.setdefault("axis_labels", without_batch(data_stream.axis_labels))
         super().__init__(data_stream, produces_examples=True, **kwargs)
 
@@ -159,7 +171,7 @@ class Cache(LeftoverTransformer):
     def __init__(
         self, data_stream: AbstractDataStream, iteration_scheme: IterationScheme, **kwargs: Any
     ) -> None:
-        _check_kind("Cache", data_stream, examples=False)
+        check_kind("Cache", data_stream, examples=False)
         _check_scheme("Cache", iteration_scheme)
         super().__init__(data_stream, iteration_scheme=iteration_scheme, **kwargs)
 
@@ -247,7 +259,7 @@ class Padding(Transformer):
         lengths: Sequence[int] | None = None,
         **kwargs: Any,
     ) -> None:
-        _check_kind("Padding", data_stream, examples=False)
+        check_kind("Padding", data_stream, examples=False)
         if mask_sources is None:
             mask_sources = data_stream.sources
         check_sources("Padding", "mask_sources", mask_sources, data_stream.sources)
@@ -350,7 +362,23 @@ class Padding(Transformer):
         return self.lengths[place]
 
 
-def _check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
+def check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
+    """Refuse a stream of batches where examples are needed, or the other way round.
+
+    Parameters
+    ----------
+    who : str
+        The transformer, for the error.
+    stream : AbstractDataStream
+        The stream below.
+    examples : bool
+        Whether examples are needed.
+
+    Raises
+    ------
+    KindMismatchError
+        If it gives the other.
+    """
     if stream.produces_examples != examples:
         needed, found = ("examples", "batches") if examples else ("batches", "examples")
         raise KindMismatchError(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from fuel_data.abstract import check_label_names
 from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, rngs_of
@@ -86,6 +87,7 @@ class Mapping(Transformer):
         self.seed = int(config.default_seed if seed is None else seed) if random else None
         given = kwargs.pop("axis_labels", None)
         super().__init__(data_stream, **kwargs)
+        check_label_names(self, given or {})
         if given is not None or self.axis_labels is not None:
             added = dict.fromkeys(self.add_sources)
             self.axis_labels = {**(self.axis_labels or {}), **added, **(given or {})}

@@ -1,0 +1,129 @@
+"""`Shuffle`: another order for streams that can only be read from the front to the end."""
+
+import heapq
+from typing import Any
+
+from fuel_data.config_parser import config
+from fuel_data.iterator import Stage
+from fuel_data.randomness import Draws
+from fuel_data.streams import AbstractDataStream
+from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
+
+# The numbers of items are compared in parts of this size; so no rounding decides an order.
+_SCALE = 2**32
+
+
+class Shuffle(AnchoredTransformer):
+    """Change the order of examples, or of batches, as far as a buffer reaches.
+
+    Each item is put off by a random number of places below `buffer_size`. So no item comes more
+    than `buffer_size` places earlier or later than it stood, and at most `buffer_size` items are
+    held; a buffer as long as the epoch mixes all of it, though an example from its beginning still
+    tends to come early. Data that can be indexed are better shuffled by a `ShuffledScheme`.
+
+    The position is a place in the stream below, at most ``buffer_size + 64`` items back, from which
+    it is read again.
+
+    Parameters
+    ----------
+    data_stream : AbstractDataStream
+        The stream below.
+    buffer_size : int
+        How many items are held at most, at least 1.
+    seed : int, optional
+        Seed of the orders, ``config.default_seed`` by default.
+    **kwargs
+        See `Transformer`.
+
+    Examples
+    --------
+    >>> from fuel_data.datasets import IterableDataset
+    >>> from fuel_data.streams import DataStream
+    >>> lines = DataStream(IterableDataset("abcdefghij"))
+    >>> shuffled = Shuffle(lines, buffer_size=4, seed=1)
+    >>> "".join(letter for (letter,) in shuffled)
+    'abdcefgihj'
+    >>> "".join(letter for (letter,) in shuffled)
+    'acbfedgihj'
+    """
+
+    def __init__(
+        self,
+        data_stream: AbstractDataStream,
+        buffer_size: int,
+        *,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if buffer_size < 1:
+            raise ValueError(f"Shuffle: `buffer_size` must be at least 1; got {buffer_size}.")
+        self.buffer_size = buffer_size
+        self.seed = int(config.default_seed if seed is None else seed)
+        super().__init__(data_stream, **kwargs)
+
+    def _refuse_misfit(self) -> None:
+        self._refuse_change()
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many items an epoch has; None if that is not known."""
+        return self.data_stream.num_batches
+
+    @property
+    def num_examples(self) -> int | None:
+        """How many examples an epoch has; None if that is not known."""
+        return self.data_stream.num_examples
+
+    def open_buffer(self, stage: Stage) -> "_Buffer":
+        """Make an empty buffer; see `AnchoredTransformer.open_buffer`."""
+        return _Buffer(stage, self.seed, self.buffer_size)
+
+    def read(self, stage: Stage, request: Any) -> tuple:
+        """Read on until it is known what comes next; see `AbstractDataStream.read`."""
+        return stage.state.next()
+
+
+class _Buffer:
+    """Items that wait for their turn, and the rule by which it comes.
+
+    An item with number n has the turn n + a random number below the size of the buffer. It is given
+    once as many items were read: those that are not read yet come later. So turns rise, and the
+    last one that was given says which of the items that were read are still held.
+    """
+
+    def __init__(self, stage: Stage, seed: int, size: int) -> None:
+        self._reader = AnchoredReader(stage.child)
+        self._draws = Draws(seed, stage.place, stage.epoch)
+        self._size = size
+        self._heap: list[tuple[int, int, tuple]] = []
+        self._last: int | None = None
+
+    def _turn(self, number: int) -> tuple[int, int]:
+        late = (self._draws[number] >> 32) * self._size
+        # Equal turns are told apart by the number.
+        return number * _SCALE + late, number
+
+    def next(self) -> tuple:
+        while not self._heap or self._heap[0][0] >= self._reader.num_read * _SCALE:
+            try:
+                number, item = self._reader.read()
+            except StopIteration:
+                if not self._heap:
+                    raise
+                break
+            heapq.heappush(self._heap, (*self._turn(number), item))
+        _, self._last, item = heapq.heappop(self._heap)
+        return item
+
+    def get_position(self) -> dict[str, Any]:
+        oldest = max(0, self._reader.num_read - self._size) if self._heap else None
+        return {**self._reader.get_position(oldest), "last": self._last}
+
+    def set_position(self, position: dict[str, Any]) -> None:
+        self._last = position["last"]
+        given = None if self._last is None else self._turn(self._last)
+        self._heap = []
+        for number, item in self._reader.set_position(position):
+            turn = self._turn(number)
+            if given is None or turn > given:
+                heapq.heappush(self._heap, (*turn, item))

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
-from aesara.graph.basic import Apply, Variable
+from aesara.graph.basic import Apply, Variable, io_toposort
+from aesara.graph.op import HasInnerGraph
+from aesara.tensor.basic import tensor_copy
 
 __all__ = [
     "DataDependentShape",
@@ -22,6 +24,7 @@ __all__ = [
     "WrongCompiler",
     "describe_node",
     "describe_variable",
+    "note_makers",
 ]
 
 #: How many variables are looked at in search of one that a brick made.
@@ -29,11 +32,27 @@ _SEARCH_LIMIT = 200
 
 
 class GraphError(ValueError):
-    """A graph cannot be computed with the shapes, dtypes or values that were given."""
+    """A graph cannot be computed with the shapes, dtypes or values that were given.
+
+    Attributes
+    ----------
+    is_located : bool
+        Whether the message says which operation it was.
+    """
+
+    is_located = False
 
 
 class UnsupportedOp(NotImplementedError):
-    """A graph has an operation that cannot be compiled by XLA here."""
+    """A graph has an operation that cannot be compiled by XLA here.
+
+    Attributes
+    ----------
+    is_located : bool
+        Whether the message says which operation it was.
+    """
+
+    is_located = False
 
 
 class DataDependentShape(GraphError):
@@ -85,8 +104,30 @@ def _path_of_brick(brick: Any) -> str:
 def makers_of(variable: Variable) -> list[str]:
     """List the bricks and applications that a variable's annotations name, the innermost last."""
     annotations = getattr(variable.tag, "annotations", None) or ()
-    names = (_name_of_maker(annotation) for annotation in annotations)
+    names = [_name_of_maker(annotation) for annotation in annotations]
+    names += getattr(variable.tag, "makers", ())
     return list(dict.fromkeys(name for name in names if name))
+
+
+def note_makers(outputs: Iterable[Variable]) -> None:
+    """Note on each variable that an application copied which one it was.
+
+    Applications annotate copies, which rewriting takes away; the notes are for messages only.
+
+    Parameters
+    ----------
+    outputs : iterable of variables
+        Of a graph that is going to be rewritten.
+    """
+    for node in io_toposort([], list(outputs)):
+        if isinstance(node.op, HasInnerGraph):
+            note_makers(node.op.inner_outputs)
+        if node.op != tensor_copy or node.inputs[0].owner is None:
+            continue
+        source = node.inputs[0]
+        # From the inputs on, so that the innermost application comes first.
+        if "makers" not in source.tag.__dict__ and not makers_of(source):
+            source.tag.makers = makers_of(node.outputs[0])
 
 
 def _neighbours(variable: Variable, clients: Any) -> Iterable[Variable]:

@@ -223,14 +223,15 @@ class Evaluator:
             return step.run(operands)
         except DataDependentShape as error:
             raise self._locate(error, step.node, operands) from error
-        except GraphError:
-            raise
+        except (GraphError, UnsupportedOp) as error:
+            if error.is_located:
+                raise
+            where = describe_node(step.node, self.fgraph.clients)
+            raise _located(type(error)(f"{where}: {error}")) from error
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             got = ", ".join(describe_value(value) for value in operands)
-            raise GraphError(
-                f"{describe_node(step.node, self.fgraph.clients)} cannot be computed from {got}: "
-                f"{error}"
-            ) from error
+            where = describe_node(step.node, self.fgraph.clients)
+            raise _located(GraphError(f"{where} cannot be computed from {got}: {error}")) from error
 
     def _locate(
         self, error: DataDependentShape, node: Apply, operands: list[Any]
@@ -254,6 +255,12 @@ class Evaluator:
         )
 
 
+def _located(error: Any) -> Any:
+    """Note of an error that it says where it comes from."""
+    error.is_located = True
+    return error
+
+
 class _Choice:
     """What must agree between the two branches of an ``ifelse``, and what they check."""
 
@@ -272,9 +279,11 @@ class _Choice:
         self._errors[branch] = [error for _, error in checks]
         self._shapes.append([numpy.shape(value) for value in values])
         if self._shapes[0] != self._shapes[-1]:
-            raise GraphError(
-                f"{describe_node(self._node)}: the branches of an ifelse have shapes "
-                f"{self._shapes[0]} and {self._shapes[-1]}; XLA needs equal ones"
+            raise _located(
+                GraphError(
+                    f"{describe_node(self._node)}: the branches of an ifelse have shapes "
+                    f"{self._shapes[0]} and {self._shapes[-1]}; XLA needs equal ones"
+                )
             )
         holds = jnp.ones((), bool)
         for condition, _ in checks:

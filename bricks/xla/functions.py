@@ -8,6 +8,7 @@ against. Shared variables that a function updates stay on the device.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -16,6 +17,7 @@ from typing import Any
 import aesara
 import numpy
 from aesara.graph.basic import Apply, Variable, io_toposort
+from aesara.graph.utils import MissingInputError
 from aesara.link.basic import Container
 from aesara.scalar.basic import Cast
 from aesara.tensor.elemwise import Elemwise
@@ -24,7 +26,13 @@ from aesara.tensor.type import TensorType
 
 from bricks.config import config
 from bricks.xla.devices import chosen_device, place, x64
-from bricks.xla.errors import DonatedStateLost, GraphError, UnsupportedOp, describe_node
+from bricks.xla.errors import (
+    DonatedStateLost,
+    GraphError,
+    UnsupportedOp,
+    describe_node,
+    note_makers,
+)
 from bricks.xla.memory import MemoryUse
 from bricks.xla.program import BuildTimes, Program
 from bricks.xla.rewriting import aesara_mode, rewriting_mode
@@ -141,16 +149,30 @@ class _Options:
 
     def aesara_function(self, inputs: Sequence[Variable], outputs: Any, mode: Any) -> Any:
         """Let Aesara prepare the graph, and compile it if the mode does."""
-        return aesara.function(
-            list(inputs),
-            outputs,
-            updates=self.updates,
-            givens=self.givens,
-            name=self.name,
-            mode=mode,
-            on_unused_input=self.on_unused_input,
-            no_default_updates=self.no_default_updates,
-        )
+        name = self.name or "function"
+        twice = [str(x) for x, count in Counter(x for x, _ in self.updates).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"{name}: `updates` has several new values for {', '.join(twice)}. Give one; if "
+                "all changes are to be made, write it as their sum."
+            )
+        try:
+            return aesara.function(
+                list(inputs),
+                outputs,
+                updates=self.updates,
+                givens=self.givens,
+                name=self.name,
+                mode=mode,
+                on_unused_input=self.on_unused_input,
+                no_default_updates=self.no_default_updates,
+            )
+        except MissingInputError as error:
+            given = ", ".join(map(str, inputs)) or "none"
+            raise MissingInputError(
+                f"{name}: what is computed depends on an input that is not among `inputs` "
+                f"({given}). Add it, or replace it by `givens`. {error}"
+            ) from error
 
 
 class Function:
@@ -339,7 +361,9 @@ class Function:
 
     def _get_engine(self) -> _XlaEngine | _AesaraEngine:
         if self._engine is None:
-            _report_upcasts(self._roots())
+            roots = self._roots()
+            note_makers(roots)
+            _report_upcasts(roots)
             make = _XlaEngine if self.backend == "xla" else _AesaraEngine
             self._engine = make(self)
         return self._engine

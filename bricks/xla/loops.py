@@ -451,8 +451,9 @@ class _Loop:
         ):
             raise UnsupportedOp(
                 "A scan that stops by a condition has as many values as it takes steps, and XLA "
-                "needs to know how many. Use only the last one, result[-1], or compile this "
-                "function with backend='py'."
+                "needs to know how many. Use only the last one, result[-1]; or take a fixed number "
+                "of steps, and keep the state by tensor.switch once the condition holds, which has "
+                "a gradient too; or compile this function with backend='py'."
             )
         self._recurrences = [
             recurrence.shortened(length) if long else recurrence

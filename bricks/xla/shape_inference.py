@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aesara.graph.basic import Apply, Constant, Variable, equal_computations
+from aesara.graph.basic import Apply, Constant, Variable
 from aesara.graph.features import AlreadyThere
 from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
@@ -145,12 +145,15 @@ def drop_equal_lengths(fgraph: FunctionGraph, node: Apply) -> Any:
     return [different[0] if len(different) == 1 else SharedLength()(*different)]
 
 
-def _is_same(one: Variable, other: Variable) -> bool:
-    if one is other:
-        return True
-    if isinstance(one, Constant) or isinstance(other, Constant):
-        return isinstance(one, Constant) and one.equals(other)
-    return equal_computations([one], [other])
+def _key(length: Variable) -> Any:
+    """Return what is equal for lengths that are surely equal."""
+    if isinstance(length, Constant):
+        return int(length.data)
+    owner = length.owner
+    if owner is None or not isinstance(owner.op, _LengthOp | Shape_i):
+        return length
+    is_of_lengths = isinstance(owner.op, _LengthOp)
+    return owner.op, *(map(_key, owner.inputs) if is_of_lengths else owner.inputs)
 
 
 def _shared(length: Variable) -> list[Variable]:
@@ -162,12 +165,11 @@ def _shared(length: Variable) -> list[Variable]:
 
 def _different(lengths: Sequence[Variable]) -> list[Variable]:
     """List each length once."""
-    different: list[Variable] = []
+    different: dict[Any, Variable] = {}
     for length in lengths:
         for one in _shared(length):
-            if not any(_is_same(one, known) for known in different):
-                different.append(one)
-    return different
+            different.setdefault(_key(one), one)
+    return list(different.values())
 
 
 def _one_length(lengths: Sequence[Variable]) -> Variable:

@@ -11,9 +11,10 @@ beginning of a step, such as a glimpse that was taken or a cache that has grown.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from aesara import tensor
 from aesara.graph.basic import Variable
 from aesara.tensor.basic import tensor_copy
 
@@ -22,8 +23,9 @@ from bricks.applications import ApplicationCall
 from bricks.graph import ComputationGraph
 from bricks.sequence_generators import BaseSequenceGenerator
 from bricks.sequence_generators.generators import GIVEN
+from bricks.simple import Softmax
 
-__all__ = ["GeneratorStepper", "Stepper", "Variables"]
+__all__ = ["GeneratorStepper", "Stepper", "TransformerStepper", "Variables"]
 
 #: Variables by name.
 Variables = Mapping[str, Any]
@@ -237,6 +239,87 @@ class GeneratorStepper(Stepper):
     def context_axis(self, name: str) -> int | None:
         """Say which axis of a context is the batch; see `Stepper.context_axis`."""
         return self._context_axes.get(name, 1 if name in self._of_attention else 0)
+
+
+class TransformerStepper(Stepper):
+    """A Transformer decoder, one step at a time: its keys and values so far are among the states.
+
+    Parameters
+    ----------
+    decoder : TransformerDecoder
+        The decoder. How many steps there is room for is its `max_length`.
+    embed : callable
+        Makes inputs of shape (batch, dim) of symbols of shape (batch,), as `apply` of a
+        `LookupTable` does.
+    read_out : callable
+        Makes unnormalized logarithms of probabilities, of shape (batch, symbol), of outputs of
+        shape (batch, dim), as `apply` of a `Linear` or of a `TiedProjection` does.
+    first : Variable of shape (batch,)
+        The symbols before the first ones, integers.
+    attended : Variable of shape (attended time, batch, feature), optional
+        What is attended; only if the decoder attends.
+    attended_mask : Variable of shape (attended time, batch), optional
+        0 for padding.
+
+    Examples
+    --------
+    >>> from aesara import tensor
+    >>> from bricks import Linear, LookupTable
+    >>> from bricks.search import BeamSearch, TransformerStepper
+    >>> from bricks.transformer import DecoderBlock, SinusoidalPositions, TransformerDecoder
+    >>> table, projection = LookupTable(30, 16), Linear(16, 30)
+    >>> decoder = TransformerDecoder(
+    ...     2, DecoderBlock(num_heads=4), dim=16, positions=SinusoidalPositions(), max_length=50)
+    >>> encoded = tensor.tensor3("encoded")                    # axes: time, batch, feature
+    >>> start = tensor.zeros((encoded.shape[1],), "int64")
+    >>> stepper = TransformerStepper(decoder, table.apply, projection.apply, start, encoded)
+    >>> BeamSearch(stepper, beam_size=4).inputs
+    [encoded]
+    """
+
+    def __init__(
+        self,
+        decoder: Any,
+        embed: Callable[[Any], Any],
+        read_out: Callable[[Any], Any],
+        first: Any,
+        attended: Any = None,
+        attended_mask: Any = None,
+    ) -> None:
+        self.decoder, self._embed, self._read_out = decoder, embed, read_out
+        self._first, self._attended, self._attended_mask = first, attended, attended_mask
+        given = [v for v in (first, attended, attended_mask) if v is not None]
+        self.inputs = ComputationGraph(given).inputs
+
+    def contexts(self) -> Variables:
+        """Give the keys and values of what is attended, and its mask."""
+        if self._attended is None:
+            return {}
+        contexts = dict(self.decoder.preprocess(self._attended, as_dict=True))
+        if self._attended_mask is not None:
+            contexts["attended_mask"] = self._attended_mask
+        return contexts
+
+    def context_axis(self, name: str) -> int | None:
+        """Say which axis of a context is the batch: the second."""
+        return 1
+
+    def initial_states(self, contexts: Variables) -> Variables:
+        """Give the states of the decoder, and the symbols before the first ones."""
+        states = self.decoder.initial_states(self._first.shape[0], as_dict=True)
+        return {**states, "symbols": tensor.cast(self._first, "int64")}
+
+    def score(self, states: Variables, contexts: Variables) -> tuple[Any, Variables]:
+        """Decode one more step."""
+        own = {name: states[name] for name in self.decoder.step.states}
+        input_ = self._embed(states["symbols"])
+        following = dict(self.decoder.step(input_, **own, **contexts, as_dict=True))
+        scores = self._read_out(following.pop("output"))
+        return Softmax().log_probabilities(scores), following
+
+    def advance(self, symbols: Any, states: Variables, contexts: Variables) -> Variables:
+        """Keep the symbols, which are the inputs of the next step."""
+        return {**states, "symbols": symbols}
 
 
 def _call_of(samples: Any) -> ApplicationCall:

@@ -2,14 +2,20 @@ import numpy
 import pytest
 from aesara import tensor
 
-from bricks import Tanh
+from bricks import Linear, LookupTable, Softmax, Tanh, xla
 from bricks.base import application
 from bricks.filter import VariableFilter
 from bricks.graph import ComputationGraph
 from bricks.initialization import IsotropicGaussian
 from bricks.interfaces import Initializable
 from bricks.recurrent import SimpleRecurrent
-from bricks.search import BeamSearch, GeneratorStepper, GreedySearch, Stepper
+from bricks.search import (
+    BeamSearch,
+    GeneratorStepper,
+    GreedySearch,
+    Stepper,
+    TransformerStepper,
+)
 from bricks.sequence_generators import (
     LookupFeedback,
     Readout,
@@ -17,6 +23,7 @@ from bricks.sequence_generators import (
     SoftmaxEmitter,
     TrivialEmitter,
 )
+from bricks.transformer import DecoderBlock, SinusoidalPositions, TransformerDecoder
 
 LENGTH, NUM_SYMBOLS = 6, 4
 WEIGHTS = numpy.random.RandomState(0).standard_normal((LENGTH, NUM_SYMBOLS, NUM_SYMBOLS)) * 2
@@ -70,6 +77,43 @@ def test_a_cache_along_another_axis_is_searched_like_any_state():
         expected = [model.cost(first, sequence) for sequence in sequences]
         numpy.testing.assert_allclose(costs, expected, rtol=1e-4)
         assert len({tuple(sequence) for sequence in sequences}) == 5
+
+
+def test_the_best_sequences_of_a_transformer_cost_as_much_when_all_steps_are_taken_at_once():
+    schemes = {"weights_init": IsotropicGaussian(0.7), "biases_init": IsotropicGaussian(0.5)}
+    table = LookupTable(NUM_SYMBOLS, 4, weights_init=IsotropicGaussian(1))
+    projection = Linear(4, NUM_SYMBOLS, **schemes)
+    block = DecoderBlock(num_heads=2, hidden_dim=8, attended_dim=3)
+    decoder = TransformerDecoder(
+        2, block, 4, positions=SinusoidalPositions(), max_length=LENGTH, **schemes
+    )
+    for brick in (table, projection, decoder):
+        brick.initialize()
+    # Ends are rare.
+    projection.b.set_value(numpy.array([-3, 0, 0, 0], "float32"))
+    attended, mask = tensor.tensor3("attended"), tensor.matrix("mask")
+    first, given = tensor.lvector("first"), tensor.lmatrix("given")
+    scores = projection.apply(
+        decoder.apply(table.apply(given), attended=attended, attended_mask=mask)
+    )
+    at_once = xla.function([given, attended, mask], Softmax().log_probabilities(scores))
+    contexts = [
+        numpy.random.RandomState(1).standard_normal((5, 2, 3)).astype("float32"),
+        numpy.array([[1, 1]] * 3 + [[1, 0]] * 2, "float32"),
+    ]
+    stepper = TransformerStepper(
+        decoder, table.apply, projection.apply, first, attended, attended_mask=mask
+    )
+
+    values = {first: [1, 2], attended: contexts[0], mask: contexts[1]}
+    found = BeamSearch(stepper, 3).decode(values, 0, LENGTH)
+    outputs, inside = found.as_batch()
+    before = numpy.concatenate([numpy.repeat([[1, 2]], 3, axis=1), outputs[:-1]])
+    log_probs = at_once(before, *(x.repeat(3, axis=1) for x in contexts))
+
+    taken = numpy.take_along_axis(log_probs, outputs[:, :, None], axis=2)[:, :, 0] * inside
+    assert found.lengths.max() > 2
+    numpy.testing.assert_allclose(-taken.sum(axis=0).reshape(2, 3), found.costs, rtol=1e-4)
 
 
 def make_generator(emitter=None):

@@ -425,14 +425,14 @@ def cost_rows(measured: dict[str, dict[Contestant, Result]], stacks: Sequence[st
     list of list of str
         The heading first.
     """
-    rows = [["model", "stack", "building, s", "of JAX, s", "buffers, MiB", "of JAX, MiB", "×"]]
+    rows = [["model", "stack", "building, s", "JAX, s", "buffers, MiB", "JAX, MiB", "×"]]
     for title, results in measured.items():
         for stack in stacks:
             ours, jax, _, _ = compare(results, stack)
             row = [title, stack]
             for result in (ours, jax):
                 stages = result.figures.get("build", {})
-                row.append(", ".join(f"{name} {took:.1f}" for name, took in stages.items()))
+                row.append(" + ".join(f"{took:.1f}" for took in stages.values()))
             sizes = [result.figures.get("memory") for result in (ours, jax)]
             row += ["–" if size is None else f"{size / 2**20:.1f}" for size in sizes]
             row.append("–" if None in sizes else f"{sizes[0] / sizes[1]:.2f}")
@@ -580,6 +580,9 @@ def main(args: list[str] | None = None) -> None:
         print("Milliseconds per training step, and how many times those of the other:\n")
         print(render(time_rows(of_models, stacks), rst=arguments.rst))
         print(failures(of_models))
+        print(
+            "Building (rewriting the graph, tracing, compiling; by hand the last two) and memory:\n"
+        )
         print(render(cost_rows(of_models, stacks), rst=arguments.rst))
     if "deep" in arguments.models:
         table = deep.rows(arguments.repetitions, small=arguments.quick)

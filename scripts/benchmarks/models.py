@@ -521,7 +521,7 @@ MODELS = [
     ),
     Model(
         "attention",
-        "GRU encoder, decoder with attention, 256 units, 20 + 20 steps",
+        "GRU, decoder with attention, 20 + 20 steps",
         attention,
         {"source": 20, "target": 20, "batch": 32, "units": 256, "embedding": 128, "words": 1000},
         {"source": 4, "target": 3, "batch": 2, "units": 6, "embedding": 5, "words": 7},

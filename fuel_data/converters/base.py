@@ -13,6 +13,7 @@ import numpy
 from fuel_data.converters.sources import as_source, write_source
 from fuel_data.converters.sources import label_axes as label_axes
 from fuel_data.converters.storage import Storage, storage_of
+from fuel_data.datasets.hdf5_digests import write_digests
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.digests import file_digest
@@ -99,7 +100,10 @@ def fill_hdf5_file(
     progress: Callable[[int], None] | None = None,
     storage: Storage | Mapping[str, Storage] | None = None,
 ) -> None:
-    """Write arrays into a file, with the attribute that says which split has which.
+    """Write arrays into a file, with the attributes that say which split has which.
+
+    Digests of the values are written too, by which damage shows when the file is read; see
+    `fuel_data.datasets.hdf5_digests`.
 
     Parameters
     ----------
@@ -141,6 +145,7 @@ def fill_hdf5_file(
         write_source(h5file, source, arrays, labels, storage_of(source, storage), progress)
     order = dict.fromkeys(entry[0] for entry in data)
     _write_split(h5file, {split: split_dict[split] for split in order})
+    write_digests(h5file)
 
 
 def _check_labels(axis_labels: Mapping[str, Sequence[str]], data: Sequence[Sequence[Any]]) -> None:

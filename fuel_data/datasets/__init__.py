@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from fuel_data.datasets.digits import Digits
     from fuel_data.datasets.fashion_mnist import FashionMNIST
     from fuel_data.datasets.hdf5 import H5PYDataset
+    from fuel_data.datasets.hdf5_plain import PlainHDF5Dataset
     from fuel_data.datasets.mnist import MNIST
+    from fuel_data.datasets.pytables import PytablesDataset
 
 __all__ = [
     "MNIST",
@@ -19,6 +21,8 @@ __all__ = [
     "H5PYDataset",
     "IndexableDataset",
     "IterableDataset",
+    "PlainHDF5Dataset",
+    "PytablesDataset",
 ]
 
 # These bring h5py, which pipelines over arrays do without.
@@ -27,6 +31,8 @@ _ON_DEMAND = {
     "FashionMNIST": "fashion_mnist",
     "H5PYDataset": "hdf5",
     "MNIST": "mnist",
+    "PlainHDF5Dataset": "hdf5_plain",
+    "PytablesDataset": "pytables",
 }
 
 

@@ -8,8 +8,10 @@ import h5py
 import numpy
 
 from fuel_data.datasets import hdf5_format
-from fuel_data.datasets.hdf5_base import HDF5Dataset, check_sources
+from fuel_data.datasets.hdf5_base import HDF5Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
+from fuel_data.datasets.hdf5_digests import CHECKED_BYTES, check_digests
+from fuel_data.datasets.hdf5_files import check_sources
 from fuel_data.utils.digests import digest
 from fuel_data.utils.subset import Subset
 
@@ -165,6 +167,11 @@ class H5PYDataset(HDF5Dataset):
             [row.split, row.source, row.start, row.stop, bool(row.indices), row.available]
             for row in hdf5_format.split_rows(h5file)
         ]
+
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> None:
+        """Compare with the digests in the file, if it has some; see `HDF5Dataset.check_content`."""
+        limit = None if everything else CHECKED_BYTES
+        check_digests(h5file, self.sources, limit)
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         return {

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import h5py
@@ -13,12 +13,11 @@ import numpy
 
 from fuel_data.datasets.base import Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
-from fuel_data.datasets.hdf5_files import SAMPLE_BYTES, SharedFile, find_dataset, fingerprint
+from fuel_data.datasets.hdf5_files import SharedFile, damage_in_words, find_dataset
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
-from fuel_data.utils.digests import digest
-from fuel_data.utils.names import nearest_name
+from fuel_data.utils.digests import SAMPLE_BYTES, digest, fingerprint
 from fuel_data.utils.subset import Request, Subset
 
 logger = logging.getLogger(__name__)
@@ -160,6 +159,41 @@ class HDF5Dataset(Dataset):
         del h5file
         return None
 
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> None:
+        """Check that the values are those that were written, if the file has digests of them.
+
+        Parameters
+        ----------
+        h5file : h5py.File
+            The file.
+        everything : bool, optional
+            Whether to read sources of more than 64 MiB too.
+
+        Raises
+        ------
+        OSError
+            If they are not.
+        """
+        del h5file, everything  # Other files have none.
+
+    def verify(self) -> None:
+        """Check all values of the sources against the digests in the file, if it has some.
+
+        Sources of up to 64 MiB are checked whenever the file is opened for the first time or has
+        been written since; this is for larger ones, which it reads whole.
+
+        Raises
+        ------
+        OSError
+            If the file is damaged.
+        """
+        was_open = self._shared.is_open
+        try:
+            self.check_content(self._file(), everything=True)
+        finally:
+            if not was_open:
+                self._close_file()
+
     def describe(self, sources: Sequence[str] | None, axis_labels: Any) -> None:
         """Read what the file says of the data, and the data if they are to be in memory.
 
@@ -178,16 +212,19 @@ class HDF5Dataset(Dataset):
         was_open = self._shared.is_open
         try:
             h5file = self._file()
-            self.provides_sources = self.find_sources(h5file)
-            self.default_axis_labels = self.find_labels(h5file)
+            with damage_in_words(self.path):
+                self.provides_sources = self.find_sources(h5file)
+                self.default_axis_labels = self.find_labels(h5file)
             if axis_labels is None:
                 labels = self.default_axis_labels
                 axis_labels = {name: labels[name] for name in self.provides_sources}
             super().__init__(sources=sources, axis_labels=axis_labels)
-            self.num_examples = self.subsets[0].num_examples
+            with damage_in_words(self.path):
+                self.num_examples = self.subsets[0].num_examples
+                self._identity = self._find_identity(h5file)
+                self.check_content(h5file)
             self.example_iteration_scheme = SequentialExampleScheme(self.num_examples)
             self._written = self._time()
-            self._identity = self._find_identity(h5file)
             if self.load_in_memory:
                 self.load()
         finally:
@@ -265,9 +302,10 @@ class HDF5Dataset(Dataset):
         self._opened = h5file
         before = self._identity
         try:
-            self._subsets = self.find_subsets(h5file)
-            now = self._find_identity(h5file)
-        except (KeyError, ValueError) as error:
+            with damage_in_words(self.path):
+                self._subsets = self.find_subsets(h5file)
+                now = self._find_identity(h5file)
+        except ValueError as error:
             raise ValueError(self._changed(f"it no longer fits: {error}")) from error
         # A moved file may have been renamed on the way by a link; what counts is what is in it.
         differences = [
@@ -279,7 +317,11 @@ class HDF5Dataset(Dataset):
             if written != self._written:
                 described.append(f"written was {_date(self._written)}, is {_date(written)}")
             raise ValueError(self._changed(", ".join(described)))
-        if written != self._written and now["size"] > SAMPLE_BYTES and self._written is not None:
+        if written == self._written:
+            return
+        with damage_in_words(self.path):
+            self.check_content(h5file)
+        if now["size"] > SAMPLE_BYTES and self._written is not None:
             logger.warning(
                 "%s: %s was written again: %s, before %s. Its size, its header and samples of its "
                 "bytes are the same, so it is taken for a copy.",
@@ -288,7 +330,7 @@ class HDF5Dataset(Dataset):
                 _date(written),
                 _date(self._written),
             )
-            self._written = written
+        self._written = written
 
     def _changed(self, what: str) -> str:
         return (
@@ -508,40 +550,13 @@ class HDF5Dataset(Dataset):
         reader = self._readers.get(key)
         if reader is None:
             with self._shared.lock:
-                dataset = find_dataset(h5file, self.path_in_file(source))
-                if scale is not None:
-                    dataset = dataset.dims[0][scale]
-                reader = SourceReader(dataset, self.sort_indices, self.cache_bytes)
+                with damage_in_words(self.path):
+                    dataset = find_dataset(h5file, self.path_in_file(source))
+                    if scale is not None:
+                        dataset = dataset.dims[0][scale]
+                    reader = SourceReader(dataset, self.sort_indices, self.cache_bytes)
                 reader = self._readers.setdefault(key, reader)
         return reader
-
-
-def check_sources(
-    h5file: h5py.File, wanted: Iterable[str] | None, provided: Sequence[str], where: str
-) -> None:
-    """Check that wanted sources are there.
-
-    Parameters
-    ----------
-    h5file : h5py.File
-        The file.
-    wanted : iterable of str or None
-        The names.
-    provided : sequence of str
-        What there is.
-    where : str
-        For the error, such as ``"split 'train' has"``.
-
-    Raises
-    ------
-    ValueError
-        If one is missing.
-    """
-    for source in wanted or ():
-        if source not in provided:
-            raise ValueError(
-                f"{h5file.filename}: {where} no source {source!r}.{nearest_name(source, provided)}"
-            )
 
 
 def _all_of(subset: Subset) -> int | slice | numpy.ndarray:

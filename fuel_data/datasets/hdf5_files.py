@@ -1,24 +1,22 @@
 """HDF5 files open for reading: found, checked, kept by one process and shared by its threads."""
 
-import hashlib
+import contextlib
 import logging
 import os
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import h5py
 
+from fuel_data.utils.cache import cache_file
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.paths import find_in_data_path
 
 logger = logging.getLogger(__name__)
 
-#: Bytes of a file that its fingerprint looks at: all of a smaller file, blocks all over a larger.
-SAMPLE_BYTES = 2**22
-NUM_SAMPLES = 64
 #: What a file system answers that has no locks: ENOLCK, ENOSYS, EOPNOTSUPP.
 _WITHOUT_LOCKS = (37, 38, 95)
 _REMOTE = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "glusterfs", "gpfs", "lustre"}
@@ -115,33 +113,6 @@ def locate_file(path: str, who: str) -> str:
         return find_in_data_path(os.path.basename(path))
     except OSError as error:
         raise FileNotFoundError(f"{who}: there is no file {path}, and {error}") from error
-
-
-def fingerprint(path: str) -> dict[str, Any]:
-    """Tell one content of a file from another, quickly.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    dict of plain data
-        Its size and a digest of up to 4 MiB of its bytes: all of them if it has no more, otherwise
-        its first, its last and 62 blocks between. Copies have one fingerprint.
-    """
-    size = os.path.getsize(path)
-    content = hashlib.blake2b(digest_size=16)
-    with open(path, "rb", buffering=0) as file:
-        if size <= SAMPLE_BYTES:
-            content.update(file.read(size))
-        else:
-            length = SAMPLE_BYTES // NUM_SAMPLES
-            for number in range(NUM_SAMPLES):
-                file.seek((size - length) * number // (NUM_SAMPLES - 1))
-                content.update(file.read(length))
-    return {"size": size, "content": content.hexdigest()}
 
 
 def is_local(descriptor: int) -> bool:
@@ -248,6 +219,92 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
     return found
 
 
+@contextlib.contextmanager
+def damage_in_words(path: str) -> Iterator[None]:
+    """Say what is wrong with a file, where HDF5 and h5py say it in words of their own.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Yields
+    ------
+    None
+        The block reads what the file says of itself.
+
+    Raises
+    ------
+    OSError
+        For every error but those that are in words already.
+    """
+    try:
+        yield
+    except OSError as error:
+        if path in str(error):
+            raise
+        raise OSError(f"{path} cannot be read: {error}. The file is damaged.") from error
+    except (ArithmeticError, AttributeError, LookupError, MemoryError) as error:
+        raise OSError(f"{path} cannot be read: {error!r}. The file is damaged.") from error
+    except (RuntimeError, TypeError, UnicodeError) as error:
+        raise OSError(
+            f"{path} cannot be read: {error}. The file is damaged, or has types that h5py does "
+            "not know."
+        ) from error
+
+
+def check_sources(
+    h5file: h5py.File, wanted: Iterable[str] | None, provided: Sequence[str], where: str
+) -> None:
+    """Check that wanted sources are there.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        The file.
+    wanted : iterable of str or None
+        The names.
+    provided : sequence of str
+        What there is.
+    where : str
+        For the error, such as ``"split 'train' has"``.
+
+    Raises
+    ------
+    ValueError
+        If one is missing.
+    """
+    for source in wanted or ():
+        if source not in provided:
+            raise ValueError(
+                f"{h5file.filename}: {where} no source {source!r}.{nearest_name(source, provided)}"
+            )
+
+
+def stands_alone(h5file: h5py.File) -> bool:
+    """Tell whether a file has all its data in itself.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    bool
+        False if it has links to other files, virtual data sets, or values in other files.
+    """
+
+    def refers(name: str, link: object) -> bool | None:
+        if isinstance(link, h5py.ExternalLink):
+            return True
+        found = h5file.get(name) if isinstance(link, h5py.HardLink) else None
+        is_dataset = isinstance(found, h5py.Dataset)
+        return True if is_dataset and (found.is_virtual or found.external) else None
+
+    return not h5file.visititems_links(refers)
+
+
 _shared_files: "weakref.WeakSet[SharedFile]" = weakref.WeakSet()
 
 
@@ -315,13 +372,22 @@ class SharedFile:
         with self.lock:
             if self._handle is None:
                 path = self.path if self.driver else locate_file(self.path, self.who)
-                self._handle = open_file(path, self.driver)
+                self._handle = self._open(path)
                 try:
                     check(self._handle, path)
                 except BaseException:
                     self.close()
                     raise
             return self._handle
+
+    def _open(self, path: str) -> h5py.File:
+        near = path if self.driver else cache_file(path)
+        handle = open_file(near, self.driver)
+        if near != path and not stands_alone(handle):
+            # What it refers to is beside the original.
+            handle.close()
+            return open_file(path)
+        return handle
 
     def close(self) -> None:
         """Close the file, if this process has it open."""

@@ -33,6 +33,7 @@ from fuel_data.utils.names import nearest_name
 from fuel_data.utils.subset import Subset
 
 INTERFACE_VERSION = "0.3"
+_FIELDS = {"split", "source", "start", "stop", "indices", "available", "comment"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,12 +137,18 @@ def split_rows(h5file: h5py.File) -> list[SplitRow]:
     Raises
     ------
     ValueError
-        If the file has no such attribute.
+        If the file has no such attribute, or one of another kind.
     """
     if "split" not in h5file.attrs:
         raise ValueError(
             f"{h5file.filename} has no root attribute 'split', so it is no data set of Fuel's "
             "format. Write one with `fuel-convert arrays`, or with create_split_array."
+        )
+    rows = h5file.attrs["split"]
+    if not _FIELDS.issubset(getattr(rows, "dtype", numpy.dtype("u1")).names or ()):
+        raise ValueError(
+            f"{h5file.filename}: the root attribute 'split' must be an array of records with the "
+            f"fields {', '.join(sorted(_FIELDS))}; see create_split_array."
         )
     return [
         SplitRow(
@@ -153,7 +160,7 @@ def split_rows(h5file: h5py.File) -> list[SplitRow]:
             available=bool(row["available"]),
             comment=row["comment"].decode("utf-8"),
         )
-        for row in h5file.attrs["split"]
+        for row in rows
     ]
 
 

@@ -28,6 +28,7 @@ def test_the_file_says_where_it_comes_from(tmp_path, monkeypatch):
         texts = {name: value.decode() for name, value in h5file.attrs.items() if name != "split"}
     libraries = json.loads(texts.pop("fuel_convert_libraries"))
     inputs = json.loads(texts.pop("fuel_convert_inputs"))
+    assert set(json.loads(texts.pop("digests"))) == {"", "features", "targets"}
     assert texts == {
         "h5py_interface_version": "0.3",
         "fuel_convert_version": "0.2",

@@ -1,0 +1,151 @@
+"""Digests by which damage of a file shows, in the root attribute ``digests`` of files made here.
+
+The attribute is JSON: the SHA-256 of the values of each source, as they are in memory in C order
+(of what has variable length, each example after its length in bytes as 8 bytes, little-endian),
+and that of what the file says of splits, shapes, types and axis labels.
+"""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import h5py
+import numpy
+
+from fuel_data.datasets import hdf5_format
+from fuel_data.datasets.hdf5_files import find_dataset
+from fuel_data.utils.digests import digest
+
+ATTRIBUTE = "digests"
+#: Sources of at most so many bytes are checked whenever a file is opened anew.
+CHECKED_BYTES = 2**26
+_PIECE_BYTES = 2**24
+_PIECE_EXAMPLES = 256
+
+
+def digest_source(dataset: h5py.Dataset) -> str:
+    """Digest the values of a source.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        The source.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal digits.
+    """
+    content = hashlib.sha256()
+    example = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+    step = max(1, _PIECE_BYTES // max(1, example))
+    step = min(step, _PIECE_EXAMPLES) if dataset.dtype.hasobject else step
+    if dataset.chunks:
+        step = max(1, step // dataset.chunks[0]) * dataset.chunks[0]
+    for start in range(0, len(dataset), step):
+        values = dataset[start : start + step]
+        if not values.dtype.hasobject:
+            content.update(values.tobytes())
+            continue
+        for item in values.ravel():
+            data = item if isinstance(item, bytes) else numpy.asarray(item).tobytes()
+            content.update(len(data).to_bytes(8, "little") + data)
+    return content.hexdigest()
+
+
+def digest_header(h5file: h5py.File) -> str:
+    """Digest what a file says of splits, shapes, types and axis labels.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file of Fuel's format.
+
+    Returns
+    -------
+    str
+    """
+    rows = [
+        [row.split, row.source, row.start, row.stop, _indices(h5file, row), row.available]
+        for row in hdf5_format.split_rows(h5file)
+    ]
+    labels = hdf5_format.get_axis_labels(h5file)
+    layout = [
+        [name, h5file[name].shape, h5file[name].dtype.str, labels[name]] for name in sorted(labels)
+    ]
+    return digest([rows, layout, sorted(hdf5_format.get_vlen_sources(h5file))])
+
+
+def _indices(h5file: h5py.File, row: hdf5_format.SplitRow) -> Any:
+    return h5file[row.indices][()] if row.indices else None
+
+
+def write_digests(h5file: h5py.File) -> None:
+    """Write the digests of all sources into a file.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        A file of Fuel's format, open for writing, complete.
+    """
+    found = {"": digest_header(h5file)}
+    for source in hdf5_format.get_all_sources(h5file):
+        found |= {name: digest_source(h5file[name]) for name in _with_shapes(h5file, source)}
+    h5file.attrs[ATTRIBUTE] = numpy.bytes_(json.dumps(found, sort_keys=True).encode())
+
+
+def _with_shapes(h5file: h5py.File, source: str) -> list[str]:
+    names = [source]
+    if source in hdf5_format.get_vlen_sources(h5file):
+        names.append(h5file[source].dims[0]["shapes"].name.lstrip("/"))
+    return names
+
+
+def check_digests(
+    h5file: h5py.File, sources: tuple[str, ...], max_bytes: int | None = CHECKED_BYTES
+) -> None:
+    """Check the values of sources against the digests in their file, if it has some.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file of Fuel's format.
+    sources : tuple of str
+        The sources that are of interest.
+    max_bytes : int or None
+        Sources of more bytes are passed over; none is, with None.
+
+    Raises
+    ------
+    OSError
+        If the file is not what was written.
+    """
+    if ATTRIBUTE not in h5file.attrs:
+        return
+    try:
+        expected = json.loads(bytes(h5file.attrs[ATTRIBUTE]))
+        wrong = [] if digest_header(h5file) == expected[""] else ["the splits or axes"]
+        for source in sources:
+            for name in _with_shapes(h5file, source):
+                dataset = find_dataset(h5file, name)
+                if max_bytes is not None and _num_bytes(dataset) > max_bytes:
+                    continue
+                if digest_source(dataset) != expected[name]:
+                    wrong.append(f"source {name!r}")
+    except (ValueError, KeyError, TypeError) as error:
+        wrong = [f"the attribute {ATTRIBUTE!r} ({error})"]
+    if wrong:
+        raise OSError(
+            f"{h5file.filename} is damaged: {', '.join(wrong)} cannot be what was written, says "
+            "the attribute 'digests'. Fetch or convert the file again. If you have changed it "
+            "yourself, delete that attribute, or renew it by "
+            "fuel_data.datasets.hdf5_digests.write_digests."
+        )
+
+
+def _num_bytes(dataset: h5py.Dataset) -> int:
+    if dataset.dtype.hasobject:
+        # The values are elsewhere in the file.
+        return dataset.file.id.get_filesize()
+    return math.prod(dataset.shape) * dataset.dtype.itemsize

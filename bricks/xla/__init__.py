@@ -24,11 +24,13 @@ from bricks.xla.functions import Function, function
 from bricks.xla.linker import register
 from bricks.xla.lowering import Context, lowering
 from bricks.xla.memory import MemoryUse
+from bricks.xla.program import BuildTimes
 from bricks.xla.sampling import RandomStream
 from bricks.xla.storage import SharedArray, shared, state_is_lost
 from bricks.xla.wrapping import wrap
 
 __all__ = [
+    "BuildTimes",
     "Context",
     "DataDependentShape",
     "DonatedStateLost",

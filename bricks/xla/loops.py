@@ -117,7 +117,7 @@ class _Loop:
         self,
         op: Scan,
         node: Apply,
-        body: Callable[..., list],
+        body: Any,
         context: Context,
         operands: Sequence[Any],
     ):
@@ -218,7 +218,7 @@ class _Loop:
         """
         num_checks = len(self._context.checks)
         operands = self._operands_of_step(carry, elements)
-        given = {variable: view[carry.step] for variable, view in self._known.items()}
+        given = {variable: view.at(carry.step) for variable, view in self._known.items()}
         results = self._body(*operands, given=given, wanted=self._dear)
         outputs = list(map(jnp.asarray, results[: len(results) - len(self._dear)]))
         changing = operands[: len(operands) - len(self._constant)]

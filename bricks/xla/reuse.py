@@ -45,7 +45,17 @@ class View(NamedTuple):
     first: int
     step: int
 
-    def __getitem__(self, place: Any) -> jax.Array:
+    def at(self, place: Any) -> jax.Array:
+        """Take one place of the view.
+
+        Parameters
+        ----------
+        place : int or array of shape ()
+
+        Returns
+        -------
+        array
+        """
         return lax.dynamic_index_in_dim(
             self.array, self.first + self.step * place, 0, keepdims=False
         )

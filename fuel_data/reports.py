@@ -85,7 +85,7 @@ def _describe_items(stream: Any) -> str:
 class SourceReport:
     """What is in one source of a stream.
 
-    Attributes
+    Parameters
     ----------
     dtypes : list of str
         Types of the elements; ``str`` for text.
@@ -134,7 +134,7 @@ def _show_shape(shape: tuple[int | None, ...]) -> str:
 class Report:
     """What is in a stream; see `AbstractDataStream.report`.
 
-    Attributes
+    Parameters
     ----------
     pipeline : str
         The stream, drawn.

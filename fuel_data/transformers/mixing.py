@@ -76,6 +76,7 @@ class _Taking(AbstractDataStream):
             except StopIteration:
                 progress.ended[number] = True
                 continue
+            self._check_choice(stage, progress, number)
             progress.given[number] += 1
             progress.last = number
             return data
@@ -83,7 +84,10 @@ class _Taking(AbstractDataStream):
 
     @abstractmethod
     def _choose(self, stage: Stage, progress: "_Progress") -> int:
-        """Give the number of a stream that has not ended."""
+        """Give the number of a stream that is not known to have ended."""
+
+    def _check_choice(self, stage: Stage, progress: "_Progress", number: int) -> None:
+        """Refuse a stream that has an item but should have none."""
 
     def get_position(self, stage: Stage) -> dict[str, Any]:
         """Give the position; see `AbstractDataStream.get_position`."""
@@ -299,15 +303,20 @@ class Mix(_Taking):
         live = [0 if ended else w for w, ended in zip(weights, progress.ended, strict=True)]
         sums = list(accumulate(live))
         if not sums[-1]:
-            left = [number for number, ended in enumerate(progress.ended) if not ended]
-            raise ValueError(
-                f"Mix: after {stage.index} items only the streams {left} have not ended, and their "
-                "weights are 0. Put Repeat over the others, or give until='first'."
-            )
+            # It may be at its end without having said so.
+            return progress.ended.index(False)
         # 53 bits make a float below 1 without rounding.
         drawn = (progress.draws[stage.index] >> 11) * 2.0**-53 * sums[-1]
         # Rounding must not go past the last one that has a weight.
         return min(bisect_right(sums, drawn), sums.index(sums[-1]))
+
+    def _check_choice(self, stage: Stage, progress: Any, number: int) -> None:
+        if not self._weights_now(stage)[number]:
+            raise ValueError(
+                f"Mix: after {stage.index} items all streams of a weight above 0 have ended, but "
+                f"number {number}, of weight 0, has not. Put Repeat over the others, or give "
+                "until='first'."
+            )
 
     def _weights_now(self, stage: Stage) -> list[float]:
         if not callable(self.weights):

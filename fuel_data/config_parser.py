@@ -18,12 +18,13 @@ key                environment            meaning and default
 =================  =====================  ==========================================================
 data_path          FUEL_DATA_PATH         folders in which data sets are looked for, separated as
                                           ``PATH`` is; a folder under the user's data directory
-local_data_path    FUEL_LOCAL_DATA_PATH   of Fuel's settings, so that its files can be read; without
-                                          effect
+local_data_path    FUEL_LOCAL_DATA_PATH   folder on a disk of this machine for copies of HDF5 files
+                                          on slow storage, see `fuel_data.utils.cache`; none
 default_seed       FUEL_DEFAULT_SEED      seed of what is random and was given none; 1
 floatX             FUEL_FLOATX            dtype of floating point data; float32
-extra_converters   FUEL_EXTRA_CONVERTERS  modules with further converters, separated by spaces; none
-extra_downloaders  FUEL_EXTRA_DOWNLOADERS modules with further downloaders; none
+extra_converters   FUEL_EXTRA_CONVERTERS  modules or files (NAME.py) with further converters,
+                                          separated by spaces; none
+extra_downloaders  FUEL_EXTRA_DOWNLOADERS the same with further downloaders; none
 =================  =====================  ==========================================================
 
 `floatX` is float32 because that is what the graphs compute in: a float64 batch would be twice the

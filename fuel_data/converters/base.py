@@ -19,6 +19,7 @@ from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.digests import file_digest
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.names import nearest_name
+from fuel_data.utils.progress import progress_bar as progress_bar
 
 INPUTS_ATTRIBUTE = "fuel_convert_inputs"
 
@@ -50,9 +51,7 @@ def check_exists(required_files: Iterable[str]) -> Callable[[Callable], Callable
         @functools.wraps(convert)
         def checked(directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
             missing = [
-                name
-                for name in required_files
-                if not os.path.isfile(os.path.join(directory, name))
+                name for name in required_files if not os.path.isfile(os.path.join(directory, name))
             ]
             if missing:
                 raise MissingInputFiles(f"Not in the folder {os.fspath(directory)!r}", missing)

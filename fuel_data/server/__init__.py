@@ -7,6 +7,7 @@ which ``ServerDataStream(address=...)`` connects. What goes over the socket is d
 `fuel_data.server.protocol` and `fuel_data.server.wire`.
 """
 
+from fuel_data.server.arrays import recv_arrays, send_arrays
 from fuel_data.server.client import ServerDataStream, serve
 from fuel_data.server.errors import AddressError, PipelineError, RecipeError, ServerError, WireError
 from fuel_data.server.server import start_server
@@ -18,6 +19,8 @@ __all__ = [
     "ServerDataStream",
     "ServerError",
     "WireError",
+    "recv_arrays",
+    "send_arrays",
     "serve",
     "start_server",
 ]

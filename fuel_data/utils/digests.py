@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy
 
+#: Bytes of a file that its fingerprint looks at: all of a smaller file, blocks all over a larger.
+SAMPLE_BYTES = 2**22
+NUM_SAMPLES = 64
+
 
 def digest(plain: Any) -> str:
     """Digest plain data.
@@ -56,3 +60,30 @@ def file_digest(path: str | os.PathLike[str], algorithm: str = "sha256") -> str:
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def fingerprint(path: str) -> dict[str, Any]:
+    """Tell one content of a file from another, quickly.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    dict of plain data
+        Its size and a digest of up to 4 MiB of its bytes: all of them if it has no more, otherwise
+        its first, its last and 62 blocks between. Copies have one fingerprint.
+    """
+    size = os.path.getsize(path)
+    content = hashlib.blake2b(digest_size=16)
+    with open(path, "rb", buffering=0) as file:
+        if size <= SAMPLE_BYTES:
+            content.update(file.read(size))
+        else:
+            length = SAMPLE_BYTES // NUM_SAMPLES
+            for number in range(NUM_SAMPLES):
+                file.seek((size - length) * number // (NUM_SAMPLES - 1))
+                content.update(file.read(length))
+    return {"size": size, "content": content.hexdigest()}

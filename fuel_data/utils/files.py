@@ -127,11 +127,11 @@ def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[s
         If the bytes cannot be written to the disk.
     """
     target = Path(path)
-    _sync(temporary)
+    wait_for_disk(temporary)
     os.chmod(temporary, _permissions(target))
     os.replace(temporary, target)
     # Without this a power cut after the rename may bring the old file back.
-    _sync(target.parent)
+    wait_for_disk(target.parent)
 
 
 def _permissions(target: Path) -> int:
@@ -144,8 +144,14 @@ def _permissions(target: Path) -> int:
         return 0o666 & ~umask
 
 
-def _sync(path: str | os.PathLike[str]) -> None:
-    """Wait until a file, or the list of files in a folder, is on the disk."""
+def wait_for_disk(path: str | os.PathLike[str]) -> None:
+    """Wait until a file, or the list of files in a folder, is on the disk.
+
+    Parameters
+    ----------
+    path : path
+        The file or folder.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,0 +1,182 @@
+"""One process that makes messages for another."""
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import pickle
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import zmq
+
+# How long what a producer has sent may still be on its way when it has ended, in milliseconds.
+_ON_ITS_WAY = 1000
+
+
+class ProducerError(RuntimeError):
+    """A producer failed, or ended while the consumer waited for a message."""
+
+
+class ProducerSocket(zmq.Socket):
+    """The socket of a consumer, which does not wait for a producer that has ended."""
+
+    def watch(self, process: Any, errors: Any) -> None:
+        """Say whose messages come.
+
+        Parameters
+        ----------
+        process : multiprocessing.Process
+            The producer.
+        errors : multiprocessing.connection.Connection
+            Where it says why it fails.
+        """
+        # Attributes of a socket are options of ZeroMQ, unless they go in this way.
+        self.__dict__["producer"] = (process, errors)
+
+    def recv(self, flags: int = 0, copy: bool = True, track: bool = False) -> Any:
+        """Receive one frame; see `zmq.Socket.recv`, which all other ways of receiving call.
+
+        Parameters
+        ----------
+        flags : int, optional
+            As for `zmq.Socket.recv`.
+        copy, track : bool, optional
+            As for `zmq.Socket.recv`.
+
+        Returns
+        -------
+        bytes or zmq.Frame
+
+        Raises
+        ------
+        ProducerError
+            If no message comes any more.
+        """
+        if not flags & zmq.NOBLOCK and not self.poll(0):
+            self._wait()
+        return super().recv(flags, copy, track)
+
+    def _wait(self) -> None:
+        process, errors = self.__dict__["producer"]
+        poller = zmq.Poller()
+        poller.register(self, zmq.POLLIN)
+        poller.register(process.sentinel, zmq.POLLIN)
+        ready = dict(poller.poll())
+        if self in ready or self.poll(_ON_ITS_WAY):
+            return
+        process.join()
+        raise ProducerError(_reason(process, errors))
+
+
+def producer_consumer(
+    producer: Callable[[zmq.Socket], Any],
+    consumer: Callable[[zmq.Socket], Any],
+    addr: str | None = None,
+    port: int | None = None,
+    context: zmq.Context | None = None,
+) -> Any:
+    """Run a producer in a process of its own and a consumer in this one.
+
+    Parameters
+    ----------
+    producer : function of a socket
+        Sends messages on a PUSH socket. It must be a function of a module, or a
+        `functools.partial` of one with arguments that can be pickled.
+    consumer : function of a socket
+        Receives the messages, in order, on a PULL socket.
+    addr : str, optional
+        Where they meet, such as ``'tcp://127.0.0.1'``; by default in a folder that only this user
+        can enter, or there if `port` is given.
+    port : int, optional
+        Port for `addr`; by default one that is free.
+    context : zmq.Context, optional
+        The context of the consumer's socket.
+
+    Returns
+    -------
+    object
+        What the consumer returns. The producer is ended then, if it has not ended before.
+
+    Raises
+    ------
+    ProducerError
+        If the producer fails, with its traceback, or ends while the consumer waits.
+    ValueError
+        If the producer cannot be handed to another process.
+    """
+    with contextlib.ExitStack() as at_end:
+        if context is None:
+            context = at_end.enter_context(zmq.Context())
+        socket = ProducerSocket(context, zmq.PULL)
+        at_end.callback(socket.close, linger=0)
+        address = at_end.enter_context(_bind(socket, addr, port))
+        errors, process = _start(producer, address)
+        at_end.callback(errors.close)
+        at_end.callback(_end, process)
+        socket.watch(process, errors)
+        result = consumer(socket)
+        if errors.poll():
+            raise ProducerError(_reason(process, errors))
+        return result
+
+
+@contextlib.contextmanager
+def _bind(socket: zmq.Socket, addr: str | None, port: int | None) -> Iterator[str]:
+    if addr is None and port is None:
+        with tempfile.TemporaryDirectory(prefix="producer-") as folder:
+            address = f"ipc://{folder}/socket"
+            socket.bind(address)
+            yield address
+        return
+    addr = addr or "tcp://127.0.0.1"
+    if port is None:
+        yield f"{addr}:{socket.bind_to_random_port(addr)}"
+        return
+    socket.bind(f"{addr}:{port}")
+    yield f"{addr}:{port}"
+
+
+def _start(producer: Callable, address: str) -> tuple[Any, Any]:
+    # Never by fork: the threads of this process, ZeroMQ's own among them, would not be there.
+    spawn = multiprocessing.get_context("spawn")
+    errors, theirs = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_produce, args=(producer, address, theirs), daemon=True)
+    try:
+        process.start()
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        errors.close()
+        raise ValueError(
+            f"producer_consumer: `producer` must be a function of a module, or a functools.partial "
+            f"of one, to be run in another process; got {producer!r}: {error}"
+        ) from error
+    finally:
+        theirs.close()
+    return errors, process
+
+
+def _produce(producer: Callable, address: str, errors: Any) -> None:
+    try:
+        with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+            socket.connect(address)
+            producer(socket)
+    except BaseException:
+        errors.send(traceback.format_exc())
+        raise SystemExit(1) from None
+
+
+def _end(process: Any) -> None:
+    process.terminate()
+    process.join()
+    process.close()
+
+
+def _reason(process: Any, errors: Any) -> str:
+    with contextlib.suppress(EOFError):
+        if errors.poll():
+            return f"the producer failed:\n{errors.recv()}"
+    return (
+        f"the producer ended (exit status {process.exitcode}) while the consumer waited for "
+        "another message."
+    )

@@ -1,0 +1,99 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fuel_data.utils import lock
+
+HOLDER = (
+    "import sys; from fuel_data.utils.lock import take_lock; "
+    "take_lock(sys.argv[1], shared=sys.argv[2] == 'shared'); print('held', flush=True); "
+    "sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Start processes that hold a lock until they are killed."""
+    started = []
+
+    def start(kind):
+        arguments = [sys.executable, "-c", HOLDER, str(tmp_path / "lock"), kind]
+        process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"held\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_lock_keeps_others_out_until_its_process_is_killed(tmp_path, hold):
+    holder = hold("alone")
+    assert lock.take_lock(tmp_path / "lock", wait=False) is None
+    assert lock.take_lock(tmp_path / "lock", shared=True, wait=False) is None
+
+    holder.send_signal(signal.SIGKILL)
+
+    os.close(lock.take_lock(tmp_path / "lock"))
+
+
+def test_sharers_let_each_other_in_and_nobody_else(tmp_path, hold):
+    hold("shared")
+
+    os.close(lock.take_lock(tmp_path / "lock", shared=True, wait=False))
+    assert lock.take_lock(tmp_path / "lock", wait=False) is None
+
+
+def test_a_lock_on_a_removed_file_does_not_count(tmp_path, monkeypatch):
+    path = tmp_path / "lock"
+    flock, removed = lock.fcntl.flock, []
+
+    def flock_after_removal(descriptor, operation):
+        flock(descriptor, operation)
+        if not removed:
+            removed.append(os.unlink(path))
+
+    monkeypatch.setattr(lock.fcntl, "flock", flock_after_removal)
+    first = lock.take_lock(path)
+
+    assert path.exists(), "the second try made it anew"
+    assert lock.take_lock(path, wait=False) is None
+    os.close(first)
+
+
+def test_readers_and_writers_of_a_file(tmp_path):
+    path = tmp_path / "data"
+    lock.get_readlock(os.getpid(), path)
+    lock.get_readlock(None, path)
+    with lock.locked(tmp_path / "data.lock", shared=True):
+        assert lock.take_lock(tmp_path / "data.lock", wait=False) is None
+    lock.release_readlock(path)
+    assert lock.take_lock(tmp_path / "data.lock", wait=False) is None
+    lock.release_readlock(path)
+    lock.get_writelock(path)
+    assert lock.take_lock(tmp_path / "data.lock", shared=True, wait=False) is None
+    lock.release_writelock(path)
+    os.close(lock.take_lock(tmp_path / "data.lock", wait=False))
+
+
+def test_the_lock_of_a_folder_counts_how_often_it_was_taken(tmp_path):
+    for _ in range(2):
+        lock.get_lock(tmp_path / "locks")
+    lock.release_lock()
+    assert lock.take_lock(tmp_path / "locks" / "lock", wait=False) is None
+    lock.release_lock()
+    os.close(lock.take_lock(tmp_path / "locks" / "lock", wait=False))
+
+
+def test_giving_back_what_was_not_taken_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="holds no lock of get_lock"):
+        lock.release_lock()
+    with pytest.raises(ValueError, match="no lock on '.*x' by get_writelock"):
+        lock.release_writelock(tmp_path / "x")
+    with pytest.raises(ValueError, match="no lock on '.*x' by get_readlock"):
+        lock.release_readlock(tmp_path / "x")

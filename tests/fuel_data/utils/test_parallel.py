@@ -1,0 +1,84 @@
+import functools
+import os
+import socket
+
+import pytest
+import zmq
+
+from fuel_data.utils import parallel
+from fuel_data.utils.parallel import ProducerError, producer_consumer
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    monkeypatch.setattr(parallel, "_ON_ITS_WAY", 300)
+
+
+def count(sender, number, fail_after=None, end_after=None):
+    for index in range(number):
+        if index == fail_after:
+            raise KeyError("no such image")
+        if index == end_after:
+            os._exit(3)
+        sender.send_pyobj(index)
+
+
+def receive(receiver, number):
+    return [receiver.recv_pyobj() for _ in range(number)]
+
+
+def receive_endpoint(receiver):
+    return receiver.recv_pyobj(), receiver.getsockopt(zmq.LAST_ENDPOINT).decode().rstrip("\0")
+
+
+def test_the_consumer_gets_all_in_order_and_the_producer_is_ended():
+    # It would go on for ever.
+    endless = functools.partial(count, number=10**9)
+
+    result = producer_consumer(endless, functools.partial(receive, number=100))
+
+    assert result == list(range(100))
+
+
+def test_a_given_port_is_used():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    one = functools.partial(count, number=1)
+    assert producer_consumer(one, receive_endpoint, port=port) == (0, f"tcp://127.0.0.1:{port}")
+
+
+def test_an_address_gets_a_free_port():
+    one = functools.partial(count, number=1)
+
+    first, endpoint = producer_consumer(one, receive_endpoint, addr="tcp://127.0.0.1")
+
+    assert first == 0
+    assert endpoint.startswith("tcp://127.0.0.1:")
+
+
+def test_a_producer_that_fails_is_an_error_with_its_traceback():
+    failing = functools.partial(count, number=5, fail_after=2)
+
+    with pytest.raises(ProducerError, match=r"(?s)failed:.*in count.*KeyError: 'no such image'"):
+        producer_consumer(failing, functools.partial(receive, number=5))
+
+
+def test_a_producer_that_dies_is_an_error_after_what_it_has_sent():
+    received = []
+
+    def collect(receiver):
+        while True:
+            received.append(receiver.recv_pyobj())
+
+    with pytest.raises(ProducerError, match=r"ended \(exit status 0\) while the consumer waited"):
+        producer_consumer(functools.partial(count, number=3), collect)
+    assert received == [0, 1, 2]
+    with pytest.raises(ProducerError, match="exit status 3"):
+        producer_consumer(functools.partial(count, number=9, end_after=0), collect)
+
+
+def test_what_cannot_go_to_another_process_is_refused():
+    with pytest.raises(ValueError, match="`producer` must be a function of a module"):
+        producer_consumer(lambda sender: None, receive)

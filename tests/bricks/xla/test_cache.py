@@ -139,15 +139,16 @@ def test_a_damaged_entry_is_thrown_away_and_compiled_anew(folder, caplog, conten
     assert not caplog.messages
 
 
-def test_an_entry_whose_time_was_never_written_is_thrown_away(folder):
+def test_an_entry_whose_time_was_never_written_keeps_no_other_out(folder, caplog):
     compile_anew()
     (time,) = folder.glob("*/*-atime")
     time.unlink()
 
+    # Some versions of JAX fail once, upon which the folder is emptied.
     compile_anew(factor=4)
-    assert not entries(folder)
     compile_anew(factor=4)
     assert compile_anew(factor=4).build_times.is_from_cache
+    assert not caplog.messages
 
 
 def test_a_folder_that_cannot_be_made_is_one_warning(folder, caplog):

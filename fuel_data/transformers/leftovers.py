@@ -57,16 +57,20 @@ class LeftoverTransformer(Transformer):
         while stage.state is None:
             before = stage.child.get_position()
             batch = next(stage.child)
-            sizes = {len(item) for item in batch}
-            if len(sizes) != 1:
-                named = dict(zip(self.data_stream.sources, map(len, batch), strict=True))
-                raise ValueError(
-                    f"{type(self).__name__}: all sources of a batch must have the same number of "
-                    f"examples; got {named}."
-                )
-            size = sizes.pop()
+            size = self._size(batch)
             stage.state = Leftover(batch, size, before) if size else None
         return stage.state
+
+    def _size(self, batch: tuple) -> int:
+        """Count the parts of what was read."""
+        sizes = {len(item) for item in batch}
+        if len(sizes) != 1:
+            named = dict(zip(self.data_stream.sources, map(len, batch), strict=True))
+            raise ValueError(
+                f"{type(self).__name__}: all sources of a batch must have the same number of "
+                f"examples; got {named}."
+            )
+        return sizes.pop()
 
     def drop_if_empty(self, stage: Stage) -> None:
         """Forget the batch once all of it was given.

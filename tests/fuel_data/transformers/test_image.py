@@ -1,0 +1,382 @@
+import builtins
+import importlib.resources
+import io
+import math
+
+import numpy
+import PIL.Image
+import pytest
+
+from fuel_data.datasets import IndexableDataset
+from fuel_data.exceptions import AxisLabelsMismatchError
+from fuel_data.schemes import SequentialExampleScheme, SequentialScheme, ShuffledScheme
+from fuel_data.streams import DataStream
+from fuel_data.testing import check_contract
+from fuel_data.transformers import Unpack
+from fuel_data.transformers.image import (
+    ImagesFromBytes,
+    MinimumImageDimensions,
+    Random2DRotation,
+    RandomFixedSizeCrop,
+)
+from fuel_data.transformers.ragged import ragged
+
+AXES = ("batch", "channel", "height", "width")
+PHOTOGRAPH = importlib.resources.files("sklearn.datasets.images").joinpath("china.jpg").read_bytes()
+
+
+def encoded(pixels, kind="PNG"):
+    file = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(file, kind)
+    return file.getvalue()
+
+
+def gradient(height, width, channels=3):
+    pixels = numpy.arange(height * width * channels) * 7 % 256
+    return pixels.astype("uint8").reshape(channels, height, width)
+
+
+def batches(images, axes=AXES, batch_size=None):
+    dataset = IndexableDataset({"image": images}, axis_labels=axes and {"image": axes})
+    return DataStream(
+        dataset, iteration_scheme=SequentialScheme(len(images), batch_size or len(images))
+    )
+
+
+def examples(images, axes=AXES):
+    dataset = IndexableDataset({"image": images}, axis_labels=axes and {"image": axes})
+    return DataStream(dataset, iteration_scheme=SequentialExampleScheme(len(images)))
+
+
+def first(stream, **epoch):
+    (data,) = next(stream.get_epoch_iterator(**epoch))
+    return data
+
+
+# Decoding.
+
+
+def test_a_photograph_is_decoded_as_pillow_decodes_it():
+    pixels = numpy.asarray(PIL.Image.open(io.BytesIO(PHOTOGRAPH)))
+
+    image = first(ImagesFromBytes(examples([PHOTOGRAPH], axes=("batch", "bytes"))))
+
+    assert image.dtype == "uint8"
+    assert image.shape == (3, 427, 640)
+    numpy.testing.assert_array_equal(image, pixels.transpose(2, 0, 1))
+    assert image.flags.writeable
+
+
+@pytest.mark.parametrize("num_threads", [1, 3, None])
+def test_a_batch_becomes_a_list_in_order_for_any_number_of_threads(num_threads):
+    pixels = [gradient(4 + n, 5).transpose(1, 2, 0) for n in range(7)]
+    stream = batches(ragged([numpy.frombuffer(encoded(p), "uint8") for p in pixels]))
+
+    images = first(ImagesFromBytes(stream, num_threads=num_threads))
+
+    assert type(images) is list
+    for image, expected in zip(images, pixels, strict=True):
+        numpy.testing.assert_array_equal(image, expected.transpose(2, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("color_mode", "kind", "shape"),
+    [("RGB", "RGB", (3, 4, 5)), ("L", "L", (1, 4, 5)), (None, None, (1, 4, 5))],
+)
+def test_images_are_converted_to_the_mode_and_grey_ones_have_a_channel(color_mode, kind, shape):
+    grey = gradient(4, 5, 1)[0]
+
+    image = first(ImagesFromBytes(examples([encoded(grey)]), color_mode=color_mode))
+
+    assert image.shape == shape
+    assert all((channel == grey).all() for channel in image)
+
+
+def test_decoded_images_are_labelled_whatever_was_below():
+    stream = batches([PHOTOGRAPH], axes=("batch", "bytes"))
+    assert ImagesFromBytes(stream).axis_labels == {"image": AXES}
+    assert ImagesFromBytes(examples([PHOTOGRAPH], axes=None)).axis_labels == {"image": AXES[1:]}
+    data = {"image": [PHOTOGRAPH], "number": [1]}
+    stream = DataStream(IndexableDataset(data), iteration_scheme=SequentialScheme(1, 1))
+    labels = ImagesFromBytes(stream, which_sources=["image"]).axis_labels
+    assert labels == {"image": AXES, "number": None}
+    assert stream.axis_labels is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            PHOTOGRAPH[:5000],
+            "ImagesFromBytes: number 1 in a batch of the source 'image' is no imag",
+        ),
+        (b"", "is no image that Pillow can read: cannot identify .* Leave it out with Filter"),
+        ("photograph.jpg", "number 1 in .* must be an encoded image, as bytes or as a uint8 array"),
+        (numpy.zeros(9), "uint8 array; got float64. Name the sources that have images"),
+    ],
+)
+def test_what_is_no_image_is_named(content, message):
+    stream = ImagesFromBytes(batches(ragged([PHOTOGRAPH, content])))
+
+    with pytest.raises(ValueError, match=message):
+        first(stream)
+
+
+def test_the_number_of_threads_is_no_part_of_the_pipeline_and_at_least_one():
+    stream = examples([PHOTOGRAPH])
+
+    digests = {ImagesFromBytes(stream, num_threads=n).digest() for n in (1, 2, None)}
+
+    assert len(digests) == 1
+    assert ImagesFromBytes(stream, "L").digest() not in digests
+    with pytest.raises(ValueError, match="`num_threads` must be at least 1; got 0"):
+        ImagesFromBytes(stream, num_threads=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ImagesFromBytes,
+        lambda stream: MinimumImageDimensions(stream, (2, 2)),
+        Random2DRotation,
+    ],
+)
+def test_a_missing_pillow_is_named_when_the_transformer_is_made(make, monkeypatch):
+    import_ = builtins.__import__
+
+    def without_pillow(name, *arguments):
+        if name.startswith("PIL"):
+            raise ImportError(name)
+        return import_(name, *arguments)
+
+    stream = examples([PHOTOGRAPH])
+    monkeypatch.setattr(builtins, "__import__", without_pillow)
+    with pytest.raises(ImportError, match=r"^\w+ needs Pillow: pip install 'firebrick\[image\]'."):
+        make(stream)
+
+
+# Enlarging.
+
+
+@pytest.mark.parametrize(
+    ("shape", "least", "expected"),
+    [
+        ((4, 8), (6, 6), (6, 12)),
+        ((4, 8), (2, 9), (5, 9)),
+        ((3, 3), (10, 7), (10, 10)),
+        ((4, 8), (4, 8), (4, 8)),
+        ((1, 3), (10, 30), (10, 30)),
+    ],
+)
+def test_images_that_are_too_small_are_enlarged_in_proportion(shape, least, expected):
+    image = first(MinimumImageDimensions(examples([gradient(*shape)]), least))
+
+    assert image.shape[1:] == expected
+
+
+@pytest.mark.parametrize("resample", ["nearest", "bilinear", "bicubic", "lanczos"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_the_way_of_resampling_is_heeded(resample, dtype, channels):
+    image = gradient(5, 4, channels).astype(dtype)
+    mode = numpy.uint8 if dtype == "uint8" else numpy.float32
+    by_channel = [
+        PIL.Image.fromarray(channel.astype(mode)).resize(
+            (8, 10), PIL.Image.Resampling[resample.upper()]
+        )
+        for channel in image
+    ]
+
+    enlarged = first(MinimumImageDimensions(examples([image]), (10, 3), resample=resample))
+
+    assert enlarged.dtype == dtype
+    numpy.testing.assert_array_equal(enlarged, numpy.stack(by_channel))
+
+
+def test_a_batch_of_any_kind_becomes_a_list_and_large_images_pass_as_they_are():
+    small, large = gradient(3, 3), gradient(9, 9)
+    for images in ([small, large], ragged([small, large])):
+        enlarged = first(MinimumImageDimensions(batches(images), (6, 6)))
+        assert [image.shape for image in enlarged] == [(3, 6, 6), (3, 9, 9)]
+        assert enlarged[1] is large
+    assert type(first(MinimumImageDimensions(batches(numpy.stack([small])), (6, 6)))) is list
+
+
+# Cropping.
+
+
+def test_a_crop_is_a_window_of_the_image_at_any_place():
+    image = numpy.arange(4 * 5).reshape(1, 4, 5)
+    stream = RandomFixedSizeCrop(batches(numpy.stack([image] * 300)), (2, 3), seed=3)
+
+    crops = first(stream)
+
+    corners = {int(crop[0, 0, 0]) for crop in crops}
+    assert corners == {5 * top + left for top in range(3) for left in range(3)}
+    for crop in crops:
+        top, left = divmod(int(crop[0, 0, 0]), 5)
+        numpy.testing.assert_array_equal(crop, image[:, top : top + 2, left : left + 3])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "bool"])
+def test_crops_keep_every_dtype(dtype):
+    images = numpy.stack([gradient(6, 6), gradient(6, 6)]).astype(dtype)
+
+    assert first(RandomFixedSizeCrop(batches(images), (2, 2))).dtype == dtype
+    assert first(RandomFixedSizeCrop(examples(images), (2, 2))).dtype == dtype
+
+
+def test_crops_of_images_of_several_sizes_are_one_array():
+    images = [gradient(6, 7), gradient(9, 6)]
+    for batch in (images, ragged(images)):
+        assert first(RandomFixedSizeCrop(batches(batch), (6, 6))).shape == (2, 3, 6, 6)
+
+
+def test_a_generator_of_the_user_draws_as_in_fuel():
+    images = numpy.arange(3 * 64).reshape(3, 1, 8, 8)
+    own = numpy.random.RandomState(4)
+    tops, lefts = own.randint(0, 7, size=3), own.randint(0, 6, size=3)
+
+    crops = first(RandomFixedSizeCrop(batches(images), (2, 3), rng=numpy.random.RandomState(4)))
+
+    expected = [i[:, t : t + 2, k : k + 3] for i, t, k in zip(images, tops, lefts, strict=True)]
+    numpy.testing.assert_array_equal(crops, expected)
+
+
+def test_a_generator_of_the_user_can_be_drawn_from_directly():
+    image = gradient(8, 8)
+    own = numpy.random.default_rng(4)
+    top, left = own.integers(0, 7), own.integers(0, 7)
+    crop = RandomFixedSizeCrop(examples([image]), (2, 2), rng=numpy.random.default_rng(4))
+
+    cropped = crop.transform_source_example(image, "image")
+
+    numpy.testing.assert_array_equal(cropped, image[:, top : top + 2, left : left + 2])
+    assert crop.transform_source_batch(image[None], "image").shape == (1, 3, 2, 2)
+    with pytest.raises(ValueError, match="RandomFixedSizeCrop: it draws anew .* give `rng`"):
+        RandomFixedSizeCrop(examples([image]), (2, 2)).transform_source_example(image, "image")
+
+
+def test_random_images_draw_anew_in_each_epoch_and_the_same_whenever_it_is_read():
+    images = numpy.stack([gradient(20, 20)] * 4)
+    for make in (lambda s: RandomFixedSizeCrop(s, (3, 3), seed=1), Random2DRotation):
+        stream = make(batches(images, batch_size=2))
+        epochs = [[image for (image,) in stream.get_epoch_iterator(epoch=n)] for n in (0, 1, 0)]
+        assert numpy.array_equal(epochs[0], epochs[2])
+        assert not numpy.array_equal(epochs[0], epochs[1])
+        assert not numpy.array_equal(epochs[0][0], epochs[0][1])
+        assert (stream.num_batches, stream.num_examples) == (2, 4)
+
+
+def test_an_image_that_is_smaller_than_the_window_is_refused():
+    for images in (numpy.zeros((1, 3, 4, 9)), [numpy.zeros((3, 4, 9))]):
+        with pytest.raises(ValueError, match="has 4 x 9 pixels, fewer than the window of 5 x 5"):
+            first(RandomFixedSizeCrop(batches(images), (5, 5)))
+
+
+# Rotating.
+
+
+@pytest.mark.parametrize("resample", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_an_image_is_rotated_as_pillow_rotates_it_by_an_angle_in_radians(resample, dtype):
+    image = gradient(7, 9).astype(dtype)
+    angle = numpy.random.RandomState(2).uniform(-0.5, 0.5)
+    expected = [
+        PIL.Image.fromarray(channel).rotate(
+            math.degrees(angle), PIL.Image.Resampling[resample.upper()]
+        )
+        for channel in image
+    ]
+
+    stream = Random2DRotation(examples([image]), 0.5, resample, numpy.random.RandomState(2))
+    rotated = first(stream)
+
+    assert rotated.dtype == dtype
+    numpy.testing.assert_array_equal(rotated, numpy.stack(expected))
+
+
+def test_rotated_batches_stay_what_they_are():
+    images = [gradient(4, 4), gradient(5, 6)]
+    assert type(first(Random2DRotation(batches(images)))) is list
+    assert first(Random2DRotation(batches(ragged(images)))).dtype == object
+    assert first(Random2DRotation(batches(numpy.stack(images[:1])))).shape == (1, 3, 4, 4)
+    assert numpy.array_equal(first(Random2DRotation(batches(images), 0))[1], images[1])
+
+
+# What all have in common.
+
+MAKERS = [
+    lambda stream, **more: MinimumImageDimensions(stream, (3, 3), **more),
+    lambda stream, **more: RandomFixedSizeCrop(stream, (3, 3), **more),
+    lambda stream, **more: Random2DRotation(stream, **more),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_other_axes_are_refused_and_none_are_warned_of(make, caplog):
+    images = numpy.zeros((2, 4, 4, 3), "uint8")
+    with pytest.raises(AxisLabelsMismatchError, match=r"'image' must have the axes \('batch', 'ch"):
+        make(batches(images, axes=("batch", "height", "width", "channel")))
+
+    stream = make(batches(numpy.zeros((2, 3, 4, 4), "uint8"), axes=None))
+    assert "the axes of 'image' are not labelled" in caplog.text
+    assert stream.axis_labels is None
+    assert len(first(stream)) == 2
+    assert make(batches(numpy.zeros((2, 3, 4, 4), "uint8"))).axis_labels == {"image": AXES}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_no_image_is_refused_with_the_way_out(make):
+    words = r"must be an array of shape \(channel, height, width\); got \(4,\). Name the"
+    with pytest.raises(ValueError, match=words):
+        first(make(batches(numpy.zeros((2, 4)), axes=None)))
+
+
+@pytest.mark.parametrize("make", MAKERS[::2])
+def test_dtypes_that_pillow_does_not_have_are_refused(make):
+    with pytest.raises(ValueError, match="must be uint8, float32 or float64; got int64. Put Cast"):
+        first(make(batches(numpy.zeros((2, 3, 2, 2), "int64"))))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda s: MinimumImageDimensions(s, 3), "`minimum_shape` must be a height and a width, a"),
+        (lambda s: RandomFixedSizeCrop(s, (0, 3)), r"`window_shape` must be .*; got \(0, 3\)"),
+        (
+            lambda s: MinimumImageDimensions(s, (3, 3), "bilinaer"),
+            "got 'bilinaer'. Did you mean 'b",
+        ),
+        (lambda s: Random2DRotation(s, resample="lanczos"), "one of nearest, bilinear, bicubic; g"),
+        (lambda s: Random2DRotation(s, -1), "`maximum_rotation` must be an angle in radians, at l"),
+        (lambda s: Random2DRotation(s, rng=3), "Random2DRotation: `rng` must be a RandomState or"),
+        (
+            lambda s: RandomFixedSizeCrop(s, (3, 3), numpy.random.RandomState(1), seed=1),
+            "RandomFixedSizeCrop: give `rng` or `seed`, not both",
+        ),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make(batches(numpy.zeros((2, 3, 4, 4), "uint8")))
+
+
+def _photographs(num_examples):
+    pixels = [gradient(6 + n % 3, 6).transpose(1, 2, 0) + n for n in range(num_examples)]
+    data = [encoded(p.astype("uint8")) for p in pixels]
+    dataset = IndexableDataset({"image": data}, axis_labels={"image": ("batch", "bytes")})
+    return DataStream(dataset, iteration_scheme=ShuffledScheme(num_examples, 3))
+
+
+@pytest.mark.parametrize("rng", [None, numpy.random.RandomState, numpy.random.default_rng])
+@pytest.mark.parametrize("kind", ["batches", "examples"])
+def test_images_keep_the_contract(rng, kind):
+    def build(num_examples):
+        below = _photographs(num_examples)
+        stream = ImagesFromBytes(Unpack(below) if kind == "examples" else below, num_threads=1)
+        drawing = {"seed": 3} if rng is None else {"rng": rng(3)}
+        turned = Random2DRotation(MinimumImageDimensions(stream, (7, 7)), **drawing)
+        return RandomFixedSizeCrop(turned, (5, 4))
+
+    check_contract(build, shares_rng=rng is not None)

@@ -14,6 +14,7 @@ import numpy
 from fuel_data.datasets.base import Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
 from fuel_data.datasets.hdf5_files import SharedFile, damage_in_words, find_dataset
+from fuel_data.datasets.hdf5_format import scales
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
@@ -553,7 +554,7 @@ class HDF5Dataset(Dataset):
                 with damage_in_words(self.path):
                     dataset = find_dataset(h5file, self.path_in_file(source))
                     if scale is not None:
-                        dataset = dataset.dims[0][scale]
+                        dataset = scales(dataset)[scale]
                     reader = SourceReader(dataset, self.sort_indices, self.cache_bytes)
                 reader = self._readers.setdefault(key, reader)
         return reader

@@ -98,7 +98,7 @@ def write_digests(h5file: h5py.File) -> None:
 def _with_shapes(h5file: h5py.File, source: str) -> list[str]:
     names = [source]
     if source in hdf5_format.get_vlen_sources(h5file):
-        names.append(h5file[source].dims[0]["shapes"].name.lstrip("/"))
+        names.append(hdf5_format.scales(h5file[source])["shapes"].name.lstrip("/"))
     return names
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import h5py
 
+from fuel_data.datasets.hdf5_heaps import check_heaps
 from fuel_data.utils.cache import cache_file
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.paths import find_in_data_path
@@ -57,6 +58,8 @@ def open_file(path: str | os.PathLike[str], driver: str | None = None) -> h5py.F
     OSError
         If it is no HDF5 file, cut short, damaged, or being written.
     """
+    if driver is None and os.path.isfile(path):
+        check_heaps(path)
     try:
         # What the variable HDF5_USE_FILE_LOCKING says goes before this.
         return h5py.File(path, mode="r", driver=driver, locking="best-effort")
@@ -294,15 +297,20 @@ def stands_alone(h5file: h5py.File) -> bool:
     bool
         False if it has links to other files, virtual data sets, or values in other files.
     """
+    groups: list[h5py.Group] = [h5file]
+    datasets: list[h5py.Dataset] = []
 
-    def refers(name: str, link: object) -> bool | None:
-        if isinstance(link, h5py.ExternalLink):
-            return True
-        found = h5file.get(name) if isinstance(link, h5py.HardLink) else None
-        is_dataset = isinstance(found, h5py.Dataset)
-        return True if is_dataset and (found.is_virtual or found.external) else None
+    def sort(name: str, found: object) -> None:
+        if isinstance(found, h5py.Group):
+            groups.append(found)
+        elif isinstance(found, h5py.Dataset):
+            datasets.append(found)
 
-    return not h5file.visititems_links(refers)
+    h5file.visititems(sort)
+    links = (group.get(name, getlink=True) for group in groups for name in group)
+    return not any(isinstance(link, h5py.ExternalLink) for link in links) and not any(
+        dataset.is_virtual or dataset.external for dataset in datasets
+    )
 
 
 _shared_files: "weakref.WeakSet[SharedFile]" = weakref.WeakSet()
@@ -383,11 +391,11 @@ class SharedFile:
     def _open(self, path: str) -> h5py.File:
         near = path if self.driver else cache_file(path)
         handle = open_file(near, self.driver)
-        if near != path and not stands_alone(handle):
-            # What it refers to is beside the original.
-            handle.close()
-            return open_file(path)
-        return handle
+        if near == path or stands_alone(handle):
+            return handle
+        # What it refers to is beside the original.
+        handle.close()
+        return open_file(path)
 
     def close(self) -> None:
         """Close the file, if this process has it open."""

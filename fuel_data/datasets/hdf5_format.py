@@ -244,11 +244,11 @@ def get_vlen_sources(h5file: h5py.File) -> list[str]:
     ragged = []
     for source in get_all_sources(h5file):
         dataset = _source(h5file, source)
-        if dataset.dims and "shapes" in list(dataset.dims[0]):
-            if len(dataset.dims) > 1:
+        if "shapes" in scales(dataset):
+            if dataset.ndim > 1:
                 raise ValueError(
                     f"{h5file.filename}: source {source!r} has shapes, so it must have one "
-                    f"dimension; it has {len(dataset.dims)}."
+                    f"dimension; it has {dataset.ndim}."
                 )
             ragged.append(source)
     return ragged
@@ -261,6 +261,53 @@ def _source(h5file: h5py.File, source: str) -> h5py.Dataset:
             f"such data set.{nearest_name(source, h5file)}"
         )
     return h5file[source]
+
+
+# These two read the attributes themselves: the functions of HDF5 for them end the process, or never
+# come back, where a file is damaged.
+
+
+def dimension_labels(dataset: h5py.Dataset) -> tuple[str, ...]:
+    """Read the labels of the axes of a data set.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Any data set.
+
+    Returns
+    -------
+    tuple of str
+        One for each axis, ``''`` for an axis without a label.
+    """
+    labels = dataset.attrs.get("DIMENSION_LABELS", ())
+    found = [_text(label) for label in labels][: dataset.ndim]
+    return (*found, *[""] * (dataset.ndim - len(found)))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value or "")
+
+
+def scales(dataset: h5py.Dataset, axis: int = 0) -> dict[str, h5py.Dataset]:
+    """Find the dimension scales of an axis.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Any data set.
+    axis : int, optional
+        Which axis.
+
+    Returns
+    -------
+    dict of str to h5py.Dataset
+        By the names that they have as scales, in the order in which they were attached.
+    """
+    attached = dataset.attrs.get("DIMENSION_LIST", ())
+    references = attached[axis] if len(attached) > axis else ()
+    found = [dataset.file[reference] for reference in references]
+    return {_text(scale.attrs.get("NAME", b"")): scale for scale in found}
 
 
 def get_axis_labels(h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
@@ -280,10 +327,11 @@ def get_axis_labels(h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
     ragged = get_vlen_sources(h5file)
     labels: dict[str, tuple[str, ...] | None] = {}
     for source in get_all_sources(h5file):
-        dims = _source(h5file, source).dims
-        found = tuple(dimension.label for dimension in dims)
-        if source in ragged and "shape_labels" in list(dims[0]):
-            found += tuple(label.decode("utf-8") for label in dims[0]["shape_labels"][()])
+        dataset = _source(h5file, source)
+        found = dimension_labels(dataset)
+        of_shapes = scales(dataset).get("shape_labels") if source in ragged else None
+        if of_shapes is not None:
+            found += tuple(_text(label) for label in of_shapes[()])
         labels[source] = found if any(found) else None
     return labels
 

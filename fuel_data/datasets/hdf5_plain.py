@@ -10,6 +10,7 @@ import h5py
 from fuel_data.datasets.hdf5_base import HDF5Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
 from fuel_data.datasets.hdf5_files import check_sources, find_dataset
+from fuel_data.datasets.hdf5_format import dimension_labels, scales
 from fuel_data.utils.subset import Subset
 
 
@@ -192,15 +193,16 @@ def _sources_below(group: h5py.Group, path: str, depth: int) -> Any:
 
 
 def _labels(dataset: h5py.Dataset) -> tuple[str, ...] | None:
-    labels = tuple(_label(dimension) for dimension in dataset.dims)
-    return labels if any(labels) else None
-
-
-def _label(dimension: Any) -> str:
     try:
-        if dimension.label or not len(dimension):
-            return dimension.label
-        return dimension[0].name.rpartition("/")[2]
-    except (KeyError, OSError, RuntimeError, ValueError):
+        labels = dimension_labels(dataset)
+        found = tuple(label or _scale(dataset, axis) for axis, label in enumerate(labels))
+    except (KeyError, OSError, RuntimeError, TypeError, ValueError):
         # Labels are a comfort; the data can be read where they are damaged.
-        return ""
+        return None
+    return found if any(found) else None
+
+
+def _scale(dataset: h5py.Dataset, axis: int) -> str:
+    """Give the last name of the first scale of an axis, which netCDF calls by the dimension."""
+    first = next(iter(scales(dataset, axis).values()), None)
+    return "" if first is None else str(first.name).rpartition("/")[2]

@@ -225,13 +225,28 @@ class DataStream(AbstractDataStream):
         stage.index += passed
         return passed
 
+    def get_position(self, stage: Stage) -> dict[str, Any]:
+        """Give the position of a stage, and where the data set stands if it can say so."""
+        position = super().get_position(stage)
+        if stage.requests is None and stage.state is not _ENDED:
+            where = getattr(self.dataset, "get_position", None)
+            if where is not None:
+                position["dataset"] = where(stage.state)
+        return position
+
     def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
-        """Put a stage at a position; a data set without requests is read again from the front."""
+        """Put a stage at a position; a data set without requests is read again from the front.
+
+        One that has `get_position` and `set_position` is told where to go on instead.
+        """
         super().set_position(stage, position)
         if stage.requests is None:
             self.finish(stage)
             stage.state = self._open_epoch(stage.epoch)
-            self.dataset.skip(stage.state, position["index"])
+            if "dataset" in position:
+                self.dataset.set_position(stage.state, position["dataset"])  # type: ignore
+            else:
+                self.dataset.skip(stage.state, position["index"])
 
     def identity(self) -> dict[str, Any]:
         """Say what this pipeline is; see `AbstractDataStream.identity`."""

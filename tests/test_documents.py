@@ -1,5 +1,6 @@
 """The README and the tutorial do what they say: their files and commands are run, in order."""
 
+import doctest
 import importlib
 import os
 import re
@@ -55,6 +56,15 @@ def test_the_tutorial_does_what_it_says(tmp_path):
                 output = run(exports + line[2:], tmp_path)
             else:
                 assert line in output
+
+
+def test_the_page_on_streams_shows_what_they_give():
+    page = CHECKOUT / "docs/streams.rst"
+
+    result = doctest.testfile(str(page), module_relative=False)
+
+    assert result.failed == 0
+    assert result.attempted > 40
 
 
 def test_the_script_of_the_readme_trains_and_goes_on(tmp_path):

@@ -1,5 +1,6 @@
 """`Bucket`: batches of examples of about one length, and bounds that keep the padding low."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -201,7 +202,7 @@ class _Buckets:
     def _put(self, number: int, example: tuple) -> int | None:
         """Put an example into its bucket; give the bucket if that is full now."""
         length = self._stream.length(example)
-        bucket = int(numpy.searchsorted(self._stream.bounds, length))
+        bucket = bisect_left(self._stream.bounds, length)
         if bucket == len(self._stream.bounds):
             self._refuse_or_drop(number, length)
             return None
@@ -250,7 +251,7 @@ class _Buckets:
         self._empty()
         for number, example in self._reader.set_position(position):
             length = self._stream.length(example)
-            bucket = int(numpy.searchsorted(self._stream.bounds, length))
+            bucket = bisect_left(self._stream.bounds, length)
             first = position["begun"][bucket] if bucket < len(self._begun) else None
             if first is not None and number >= first:
                 self._add(bucket, number, length, example)

@@ -9,27 +9,28 @@ from fuel_data.randomness import Draws
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
 
-# The numbers of items are compared in parts of this size; so no rounding decides an order.
+# Times are whole numbers of this part of a full time, so that no rounding decides an order.
 _SCALE = 2**32
 
 
 class Shuffle(AnchoredTransformer):
     """Change the order of examples, or of batches, as far as a buffer reaches.
 
-    Each item is put off by a random number of places below `buffer_size`. So no item comes more
-    than `buffer_size` places earlier or later than it stood, and at most `buffer_size` items are
-    held; a buffer as long as the epoch mixes all of it, though an example from its beginning still
-    tends to come early. Data that can be indexed are better shuffled by a `ShuffledScheme`.
+    A buffer is filled, and then each item that is given makes room for one more. A buffer as long
+    as the epoch makes every order equally likely; a shorter one moves items about half as far as
+    it is long, and never further than twice its length. Data that can be indexed are better
+    shuffled by a `ShuffledScheme`.
 
-    The position is a place in the stream below, at most ``buffer_size + 64`` items back, from which
-    it is read again.
+    The position is a place in the stream below, at most ``2 * buffer_size + 64`` items back, from
+    which it is read again.
 
     Parameters
     ----------
     data_stream : AbstractDataStream
         The stream below.
     buffer_size : int
-        How many items are held at most, at least 1.
+        How many items are held when the first is given, at least 1. Later it is about half of them,
+        and at no time more than twice as many.
     seed : int, optional
         Seed of the orders, ``config.default_seed`` by default.
     **kwargs
@@ -42,9 +43,9 @@ class Shuffle(AnchoredTransformer):
     >>> lines = DataStream(IterableDataset("abcdefghij"))
     >>> shuffled = Shuffle(lines, buffer_size=4, seed=1)
     >>> "".join(letter for (letter,) in shuffled)
-    'abdcefgihj'
+    'decbafgihj'
     >>> "".join(letter for (letter,) in shuffled)
-    'acbfedgihj'
+    'cabfedgihj'
     """
 
     def __init__(
@@ -86,9 +87,10 @@ class Shuffle(AnchoredTransformer):
 class _Buffer:
     """Items that wait for their turn, and the rule by which it comes.
 
-    An item with number n has the turn n + a random number below the size of the buffer. It is given
-    once as many items were read: those that are not read yet come later. So turns rise, and the
-    last one that was given says which of the items that were read are still held.
+    The items with the first `size` numbers are let in at time 0, each further one at the next full
+    time, and the turn of an item is when it is let in plus a random time below `size`. They are
+    given in the order of their turns. So turns rise, and the last one that was given says which of
+    the items that were read are still held: no list of them is saved.
     """
 
     def __init__(self, stage: Stage, seed: int, size: int) -> None:
@@ -98,13 +100,16 @@ class _Buffer:
         self._heap: list[tuple[int, int, tuple]] = []
         self._last: int | None = None
 
+    def _let_in(self, number: int) -> int:
+        return max(0, number - self._size + 1) * _SCALE
+
     def _turn(self, number: int) -> tuple[int, int]:
         late = (self._draws[number] >> 32) * self._size
         # Equal turns are told apart by the number.
-        return number * _SCALE + late, number
+        return self._let_in(number) + late, number
 
     def next(self) -> tuple:
-        while not self._heap or self._heap[0][0] >= self._reader.num_read * _SCALE:
+        while not self._heap or self._heap[0][0] >= self._let_in(self._reader.num_read):
             try:
                 number, item = self._reader.read()
             except StopIteration:
@@ -116,7 +121,8 @@ class _Buffer:
         return item
 
     def get_position(self) -> dict[str, Any]:
-        oldest = max(0, self._reader.num_read - self._size) if self._heap else None
+        # One of the first `size` items waits longest: until 2 * `size` were read.
+        oldest = max(0, self._reader.num_read - 2 * self._size) if self._heap else None
         return {**self._reader.get_position(oldest), "last": self._last}
 
     def set_position(self, position: dict[str, Any]) -> None:

@@ -26,6 +26,8 @@ from fuel_data.utils.files import move_into_place, working_folder
 from fuel_data.utils.registry import command_parser, registered
 
 SUFFIXES = (".hdf5", ".hdf", ".h5")
+# Arguments that the downloader of the same name has too.
+DOWNLOADED_BY = {"svhn": ("which_format",), "caltech101_silhouettes": ("size",)}
 EPILOG = (
     "Exit status: 0 if the file is written; 1 if it could not be, and then an old file of that "
     "name is still there; 2 if the command was called wrongly."
@@ -120,7 +122,8 @@ def _storage(options: dict[str, Any]) -> Storage:
 def _way_out(name: str, options: dict[str, Any]) -> str:
     if name in dict(all_downloaders):
         folder = shlex.quote(options["directory"])
-        return f"Get them by `fuel-download {name} -d {folder}`, or say where they are by -d."
+        command = " ".join([name, *(str(options[key]) for key in DOWNLOADED_BY.get(name, ()))])
+        return f"Get them by `fuel-download {command} -d {folder}`, or say where they are by -d."
     return "Say where they are by -d."
 
 

@@ -7,14 +7,39 @@ that are named in the setting ``extra_converters`` list theirs, as this one does
 ``all_converters``.
 """
 
-from fuel_data.converters import arrays, digits, fashion_mnist, mnist
+from fuel_data.converters import (
+    arrays,
+    binarized_mnist,
+    caltech101_silhouettes,
+    celeba,
+    cifar10,
+    cifar100,
+    digits,
+    dogs_vs_cats,
+    fashion_mnist,
+    ilsvrc2010,
+    ilsvrc2012,
+    image_folder,
+    mnist,
+    svhn,
+)
 from fuel_data.converters.provenance import CONVERT_VERSION as __version__
 
 __all__ = ["__version__", "all_converters"]
 
 all_converters = (
     ("arrays", arrays.fill_subparser),
+    ("binarized_mnist", binarized_mnist.fill_subparser),
+    ("caltech101_silhouettes", caltech101_silhouettes.fill_subparser),
+    ("celeba", celeba.fill_subparser),
+    ("cifar10", cifar10.fill_subparser),
+    ("cifar100", cifar100.fill_subparser),
     ("digits", digits.fill_subparser),
+    ("dogs_vs_cats", dogs_vs_cats.fill_subparser),
     ("fashion_mnist", fashion_mnist.fill_subparser),
+    ("ilsvrc2010", ilsvrc2010.fill_subparser),
+    ("ilsvrc2012", ilsvrc2012.fill_subparser),
+    ("image_folder", image_folder.fill_subparser),
     ("mnist", mnist.fill_subparser),
+    ("svhn", svhn.fill_subparser),
 )

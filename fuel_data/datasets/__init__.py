@@ -6,17 +6,31 @@ from typing import TYPE_CHECKING, Any
 from fuel_data.datasets.base import Dataset, IndexableDataset, IterableDataset
 
 if TYPE_CHECKING:
+    from fuel_data.datasets.binarized_mnist import BinarizedMNIST
+    from fuel_data.datasets.caltech101_silhouettes import CalTech101Silhouettes
+    from fuel_data.datasets.celeba import CelebA
+    from fuel_data.datasets.cifar10 import CIFAR10
+    from fuel_data.datasets.cifar100 import CIFAR100
     from fuel_data.datasets.digits import Digits
+    from fuel_data.datasets.dogs_vs_cats import DogsVsCats
     from fuel_data.datasets.fashion_mnist import FashionMNIST
     from fuel_data.datasets.hdf5 import H5PYDataset
     from fuel_data.datasets.hdf5_plain import PlainHDF5Dataset
     from fuel_data.datasets.mnist import MNIST
     from fuel_data.datasets.pytables import PytablesDataset
+    from fuel_data.datasets.svhn import SVHN
 
 __all__ = [
+    "CIFAR10",
+    "CIFAR100",
     "MNIST",
+    "SVHN",
+    "BinarizedMNIST",
+    "CalTech101Silhouettes",
+    "CelebA",
     "Dataset",
     "Digits",
+    "DogsVsCats",
     "FashionMNIST",
     "H5PYDataset",
     "IndexableDataset",
@@ -27,12 +41,19 @@ __all__ = [
 
 # These bring h5py, which pipelines over arrays do without.
 _ON_DEMAND = {
+    "BinarizedMNIST": "binarized_mnist",
+    "CIFAR10": "cifar10",
+    "CIFAR100": "cifar100",
+    "CalTech101Silhouettes": "caltech101_silhouettes",
+    "CelebA": "celeba",
     "Digits": "digits",
+    "DogsVsCats": "dogs_vs_cats",
     "FashionMNIST": "fashion_mnist",
     "H5PYDataset": "hdf5",
     "MNIST": "mnist",
     "PlainHDF5Dataset": "hdf5_plain",
     "PytablesDataset": "pytables",
+    "SVHN": "svhn",
 }
 
 

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from fuel_data.config_parser import config
 from fuel_data.datasets.hdf5 import H5PYDataset
@@ -26,9 +26,9 @@ class ConvertedDataset(H5PYDataset):
     Attributes
     ----------
     filename : str
-        Name of the file, of the class.
+        Name of the file; of the class, or set before `ConvertedDataset.__init__`.
     converter : str
-        Name of the converter that writes it, of the class.
+        Name of the converter that writes it, and the arguments that it needs; likewise.
 
     Raises
     ------
@@ -38,8 +38,8 @@ class ConvertedDataset(H5PYDataset):
         If an argument is not one of `H5PYDataset`.
     """
 
-    filename: ClassVar[str]
-    converter: ClassVar[str]
+    filename: str
+    converter: str
 
     def __init__(
         self, which_sets: Iterable[str], load_in_memory: bool = True, **kwargs: Any

@@ -6,9 +6,30 @@ and returns the downloader. Modules that are named in the setting ``extra_downlo
 as this one does, in ``all_downloaders``.
 """
 
-from fuel_data.downloaders import fashion_mnist, mnist
+from fuel_data.downloaders import (
+    binarized_mnist,
+    caltech101_silhouettes,
+    celeba,
+    cifar10,
+    cifar100,
+    dogs_vs_cats,
+    fashion_mnist,
+    ilsvrc2010,
+    ilsvrc2012,
+    mnist,
+    svhn,
+)
 
 all_downloaders = (
+    ("binarized_mnist", binarized_mnist.fill_subparser),
+    ("caltech101_silhouettes", caltech101_silhouettes.fill_subparser),
+    ("celeba", celeba.fill_subparser),
+    ("cifar10", cifar10.fill_subparser),
+    ("cifar100", cifar100.fill_subparser),
+    ("dogs_vs_cats", dogs_vs_cats.fill_subparser),
     ("fashion_mnist", fashion_mnist.fill_subparser),
+    ("ilsvrc2010", ilsvrc2010.fill_subparser),
+    ("ilsvrc2012", ilsvrc2012.fill_subparser),
     ("mnist", mnist.fill_subparser),
+    ("svhn", svhn.fill_subparser),
 )

@@ -7,6 +7,7 @@ digest is right, and not before. What is left of a download that was stopped is 
 import argparse
 import contextlib
 import email.message
+import logging
 import os
 import time
 import urllib.parse
@@ -14,14 +15,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from fuel_data.exceptions import NeedURLPrefix
+from fuel_data.utils.algorithms import algorithm_of
 from fuel_data.utils.digests import file_digest
 from fuel_data.utils.files import move_into_place
 from fuel_data.utils.progress import progress_bar
+
+logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 2**18
 TIMEOUT_S = (10, 60)
 ROUNDS = 3
 WAIT_S = 1.0
+SEEN = ".sha256"
 # Request timeout, too early, too many requests.
 TRY_AGAIN = (408, 425, 429)
 
@@ -54,7 +59,8 @@ def default_downloader(
     clear : bool, optional
         Whether to remove the files instead.
     digests : sequence of str or None, optional
-        For each file its SHA-256 digest, or None if it is not known.
+        For each file its SHA-256 or MD5 digest, or None if nobody has published one; then the
+        SHA-256 digest of what came is written beside the file, as ``NAME.sha256``.
 
     Returns
     -------
@@ -83,7 +89,7 @@ def default_downloader(
 
 
 def fill_from_mirrors(
-    mirrors: Sequence[str], digests: Mapping[str, str]
+    mirrors: Sequence[str], digests: Mapping[str, str | None]
 ) -> Callable[[argparse.ArgumentParser], Callable]:
     """Make what describes a downloader of files that lie together at several places.
 
@@ -91,8 +97,8 @@ def fill_from_mirrors(
     ----------
     mirrors : sequence of str
         Addresses of the folders, each with a slash at the end.
-    digests : mapping of str to str
-        For each file by its name its SHA-256 digest.
+    digests : mapping of str to str or None
+        For each file by its name its digest, as for `default_downloader`.
 
     Returns
     -------
@@ -179,7 +185,7 @@ def ensure_directory_exists(directory: str | os.PathLike[str]) -> None:
 
 
 def remove_download(path: str | os.PathLike[str]) -> bool:
-    """Remove a file that was fetched, and what is left of a download.
+    """Remove a file that was fetched, its digest, and what is left of a download.
 
     Parameters
     ----------
@@ -191,7 +197,8 @@ def remove_download(path: str | os.PathLike[str]) -> bool:
     bool
         Whether there was anything to remove.
     """
-    there = [name for name in (os.fspath(path), f"{os.fspath(path)}.part") if os.path.exists(name)]
+    names = [os.fspath(path) + suffix for suffix in ("", ".part", SEEN)]
+    there = [name for name in names if os.path.exists(name)]
     for name in there:
         os.remove(name)
     return bool(there)
@@ -214,8 +221,9 @@ def download_file(
     path : path
         Where to put it.
     sha256 : str, optional
-        Its digest. Without it, a file of that name is taken for the right one, and a download that
-        was stopped begins again.
+        Its digest; an MD5 digest is taken too. Without one, a file of that name is taken for the
+        right one, a download that was stopped begins again, and the digest of what came is written
+        into ``NAME.sha256`` and logged; a warning says if another one stood there.
     rounds : int, optional
         How often to try all addresses.
     wait_s : float, optional
@@ -247,6 +255,8 @@ def download_file(
                 failures[url] = error
             else:
                 move_into_place(part, path)
+                if sha256 is None:
+                    _record_digest(path)
                 return
     reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
     raise DownloadError(
@@ -301,16 +311,40 @@ class _Refused(_WrongAnswer):
 
 
 def _is_there(path: str, sha256: str | None) -> bool:
-    return os.path.isfile(path) and (sha256 is None or file_digest(path) == sha256)
+    if sha256 is None:
+        return os.path.isfile(path)
+    return os.path.isfile(path) and file_digest(path, algorithm_of(sha256)) == sha256
+
+
+def _record_digest(path: str) -> None:
+    """Write the digest of a file for which nobody has published one, as sha256sum would."""
+    name, got = os.path.basename(path), file_digest(path)
+    line = f"{got}  {name}\n"
+    before = ""
+    if os.path.exists(path + SEEN):
+        with open(path + SEEN, encoding="utf-8") as file:
+            before = file.read(CHUNK_BYTES)
+    if before not in ("", line):
+        logger.warning("%s is another file than before: %s was %s", name, got, before.split()[:1])
+    with open(path + SEEN, "w", encoding="utf-8") as file:
+        file.write(line)
+    logger.warning(
+        "%s: nobody has published its digest; the SHA-256 of this one is %s, written to %s",
+        name,
+        got,
+        path + SEEN,
+    )
 
 
 def _check_digest(part: str, sha256: str | None) -> None:
     if sha256 is None:
         return
-    got = file_digest(part)
+    algorithm = algorithm_of(sha256)
+    got = file_digest(part, algorithm)
     if got != sha256:
         os.remove(part)
-        raise _WrongAnswer(f"the SHA-256 digest must be {sha256}, it is {got}")
+        name = algorithm.upper().replace("SHA", "SHA-")
+        raise _WrongAnswer(f"the {name} digest must be {sha256}, it is {got}")
 
 
 def _fetch(url: str, part: str) -> None:

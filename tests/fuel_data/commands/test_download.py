@@ -1,14 +1,14 @@
 import functools
 import http.server
+import re
 import sys
 import threading
 
 import pytest
 
 from fuel_data.commands.download import main
-from fuel_data.downloaders import all_downloaders
 
-DOWNLOADERS = '''
+DOWNLOADERS = """
 from fuel_data.downloaders.base import default_downloader
 
 
@@ -22,7 +22,7 @@ def fetch(directory, clear, port):
 
 
 all_downloaders = (("toy", fill_toy),)
-'''
+"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -79,22 +79,65 @@ def test_a_wrong_call_ends_with_status_two(args, capsys):
     assert "usage: fuel-download" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "fill_subparser"), all_downloaders)
-def test_every_file_of_a_data_set_has_several_addresses_and_a_digest(name, fill_subparser):
-    defaults = {}
+def files_of(command, directory):
+    """Give what a downloader asks for: name of a file → its addresses, and its digest."""
+    name, *arguments = command.split()
+    asked = {}
 
-    class Parser:
-        def set_defaults(self, **kwargs):
-            defaults.update(kwargs)
+    def ask(directory, urls, filenames, url_prefix=None, clear=False, digests=None):
+        for file, addresses, digest in zip(
+            filenames, urls, digests or [None] * len(urls), strict=True
+        ):
+            several = [addresses] if isinstance(addresses, str) else addresses
+            asked[file] = (several or [f"{url_prefix}/{file}"], digest)
+        return []
 
-    fill_subparser(Parser())
+    with pytest.MonkeyPatch.context() as patch:
+        for module in list(sys.modules):
+            if module.startswith("fuel_data.downloaders."):
+                patch.setattr(f"{module}.default_downloader", ask, raising=False)
+        assert main([name, *arguments, "-d", str(directory)]) == 0
+    return asked
 
-    assert len(defaults["urls"]) == len(defaults["filenames"]) == len(set(defaults["digests"])) == 4
-    for urls, filename, digest in zip(
-        defaults["urls"], defaults["filenames"], defaults["digests"], strict=True
-    ):
-        assert len(urls) >= 3 and all(url.endswith("/" + filename) for url in urls)
-        assert len(digest) == 64
+
+@pytest.mark.parametrize(
+    ("command", "num_files", "num_digests"),
+    [
+        ("binarized_mnist", 3, 3),
+        ("caltech101_silhouettes 16", 1, 0),
+        ("caltech101_silhouettes 28", 1, 0),
+        ("celeba", 3, 3),
+        ("cifar10", 1, 1),
+        ("cifar100", 1, 1),
+        ("dogs_vs_cats", 2, 0),
+        ("fashion_mnist", 4, 4),
+        ("ilsvrc2010 --url-prefix http://here", 6, 0),
+        ("ilsvrc2012 --url-prefix http://here", 4, 3),
+        ("mnist", 4, 4),
+        ("svhn 1", 3, 0),
+        ("svhn 2", 3, 3),
+    ],
+)
+def test_every_file_of_a_data_set_has_addresses_and_the_published_digest(
+    tmp_path, command, num_files, num_digests
+):
+    files = files_of(command, tmp_path)
+
+    digests = [digest for _, digest in files.values() if digest is not None]
+    assert len(files) == num_files and len(digests) == len(set(digests)) == num_digests
+    assert all(re.fullmatch("[0-9a-f]{32}|[0-9a-f]{64}", digest) for digest in digests)
+    for file, (addresses, _) in files.items():
+        assert all(url.startswith(("http://", "https://")) for url in addresses)
+        stem = file.removeprefix("dogs_vs_cats.")
+        assert all(stem in url or "drive" in url for url in addresses)
+
+
+def test_images_behind_an_account_need_an_address(tmp_path, capsys):
+    assert main(["ilsvrc2012", "-d", str(tmp_path)]) == 1
+
+    error = capsys.readouterr().err
+    assert "ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar" in error
+    assert "have no public address" in error and "by --url-prefix" in error
 
 
 def test_a_file_that_was_never_there_is_not_said_to_be_removed(port, tmp_path, capsys):

@@ -317,3 +317,34 @@ def test_what_cannot_be_fetched_into_an_open_file_is_an_error(server):
 
     with pytest.raises(DownloadError, match="/file could not be fetched: 404 Client Error"):
         download(f"{server.url}/file", io.BytesIO())
+
+
+def test_an_md5_digest_is_a_digest_too(fetch, server, tmp_path):
+    md5 = hashlib.md5(CONTENT).hexdigest()
+    fetch(sha256=md5)
+    fetch(sha256=md5)
+
+    assert (tmp_path / "file").read_bytes() == CONTENT and len(server.asked) == 1
+    (tmp_path / "file").unlink()
+    with pytest.raises(DownloadError, match="the MD5 digest must be 0{32}, it is " + md5):
+        fetch(sha256="0" * 32, rounds=1)
+
+
+def test_a_file_without_a_published_digest_has_the_one_that_was_seen_beside_it(
+    fetch, server, tmp_path, caplog
+):
+    fetch(sha256=None)
+
+    seen = tmp_path / "file.sha256"
+    assert seen.read_text() == f"{SHA256}  file\n"
+    assert f"nobody has published its digest; the SHA-256 of this one is {SHA256}" in caplog.text
+    assert "another file than before" not in caplog.text
+
+    (tmp_path / "file").unlink()
+    seen.write_text("0" * 64 + "  file\n")
+    fetch(sha256=None)
+    assert "file is another file than before" in caplog.text
+    assert seen.read_text() == f"{SHA256}  file\n"
+
+    default_downloader(tmp_path, [server.url + "/file"], ["file"], clear=True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,189 @@
+"""Images of converters: decoded, cut to size, checked before memory is taken."""
+
+import io
+from typing import Any
+
+import numpy
+
+from fuel_data.utils.pillow import import_pillow
+
+# A photograph of 200 million pixels; more is a bomb.
+MAX_PIXELS = 2**27
+
+
+def pillow() -> Any:
+    """Import Pillow.
+
+    Returns
+    -------
+    module
+        ``PIL.Image``.
+
+    Raises
+    ------
+    ImportError
+        If it is missing, with what to do.
+    """
+    return import_pillow("A converter of images")
+
+
+def open_image(content: bytes, where: str) -> Any:
+    """Open an encoded image and read its header.
+
+    Parameters
+    ----------
+    content : bytes
+        The image, JPEG, PNG or what else Pillow knows.
+    where : str
+        What to call it in errors.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Its pixels are not decoded yet.
+
+    Raises
+    ------
+    ValueError
+        If it is no image, or has too many pixels.
+    """
+    image_module = pillow()
+    try:
+        image = image_module.open(io.BytesIO(content))
+    # Pillow's readers fail on damage in many ways.
+    except Exception as error:
+        raise ValueError(f"{where} is no image that Pillow can read: {error}.") from error
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise ValueError(
+            f"{where} says that it has {height} x {width} pixels; at most {MAX_PIXELS:,} are read."
+        )
+    return image
+
+
+def pixels(image: Any, where: str, mode: str = "RGB") -> numpy.ndarray:
+    """Decode an image.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        From `open_image`, perhaps cut to size.
+    where : str
+        What to call it in errors.
+    mode : {'RGB', 'L'}, optional
+        In colour or in grey.
+
+    Returns
+    -------
+    uint8 array of shape (channel, height, width)
+        Pixels from 0 to 255.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged.
+    """
+    try:
+        array = numpy.asarray(image.convert(mode), dtype=numpy.uint8)
+    # As above.
+    except Exception as error:
+        raise ValueError(f"{where} is a damaged image: {error}.") from error
+    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+
+
+def decode_image(
+    content: bytes, where: str, mode: str = "RGB", shape: tuple[int, int] | None = None
+) -> numpy.ndarray:
+    """Decode an encoded image.
+
+    Parameters
+    ----------
+    content : bytes
+        The image.
+    where : str
+        What to call it in errors.
+    mode : {'RGB', 'L'}, optional
+        In colour or in grey.
+    shape : tuple of int, optional
+        Height and width that it must have.
+
+    Returns
+    -------
+    uint8 array of shape (channel, height, width)
+        Pixels from 0 to 255.
+
+    Raises
+    ------
+    ValueError
+        If it is no image, damaged, or of another size.
+    """
+    image = open_image(content, where)
+    if shape is not None and (image.height, image.width) != tuple(shape):
+        raise ValueError(
+            f"{where} must have {shape[0]} x {shape[1]} pixels; it has {image.height} x "
+            f"{image.width}."
+        )
+    return pixels(image, where, mode)
+
+
+def fill_size(image: Any, where: str, size: tuple[int, int]) -> Any:
+    """Scale an image until it covers a size, and cut what stands over on both sides.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        From `open_image`.
+    where : str
+        What to call it in errors.
+    size : tuple of int
+        Height and width.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Of that size, by Lanczos' filter; turned as its EXIF data say.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged.
+    """
+    import PIL.ImageOps
+
+    lanczos = pillow().Resampling.LANCZOS
+    try:
+        return PIL.ImageOps.fit(upright(image, where), size[::-1], lanczos)
+    # As above.
+    except Exception as error:
+        raise ValueError(f"{where} is a damaged image: {error}.") from error
+
+
+def upright(image: Any, where: str) -> Any:
+    """Turn an image as its EXIF data say that the camera was held.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        From `open_image`.
+    where : str
+        What to call it in errors.
+
+    Returns
+    -------
+    PIL.Image.Image
+        In colour or in grey.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged.
+    """
+    import PIL.ImageOps
+
+    try:
+        image = PIL.ImageOps.exif_transpose(image)
+        # Palettes and transparency cannot be scaled.
+        return image if image.mode in ("RGB", "L") else image.convert("RGB")
+    # As above.
+    except Exception as error:
+        raise ValueError(f"{where} is a damaged image: {error}.") from error

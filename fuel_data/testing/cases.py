@@ -40,6 +40,11 @@ class TransformerCase(NamedTuple):
         Whether it makes epochs longer, so that compositions have it once at most.
     reads_twice : bool
         Whether it reads the stream by two ways, which must not share a generator.
+    draws : bool
+        Whether it draws which items there are, or what is in them, so that two ways through it
+        differ.
+    in_step : bool
+        Whether it reads two ways side by side, which must not differ in their numbers of items.
     """
 
     name: str
@@ -47,3 +52,5 @@ class TransformerCase(NamedTuple):
     kind: str = "any"
     once: bool = False
     reads_twice: bool = False
+    draws: bool = False
+    in_step: bool = False

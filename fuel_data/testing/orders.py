@@ -69,15 +69,19 @@ def repeated_without_end(num_examples: int) -> AbstractDataStream:
 
 
 ORDERS = [
-    TransformerCase("shuffled", lambda stream: Shuffle(stream, buffer_size=4)),
+    TransformerCase("shuffled", lambda stream: Shuffle(stream, buffer_size=4), draws=True),
     TransformerCase("first five", lambda stream: Take(stream, 5)),
     TransformerCase("without the first", lambda stream: Skip(stream, 1)),
     TransformerCase("every third", lambda stream: Shard(stream, 1, 3)),
     TransformerCase("half of whole rounds", lambda stream: Shard(stream, 1, 2, remainder="drop")),
     TransformerCase("repeated", lambda stream: Repeat(stream, 2), once=True),
-    TransformerCase("mixed", _mixed(weights=[2, 1]), once=True, reads_twice=True),
+    TransformerCase("mixed", _mixed(weights=[2, 1]), once=True, reads_twice=True, draws=True),
     TransformerCase(
-        "mixed to the end of one", _mixed(weights=[1, 2], until="first"), "any", True, True
+        "mixed to the end of one",
+        _mixed(weights=[1, 2], until="first"),
+        once=True,
+        reads_twice=True,
+        draws=True,
     ),
     TransformerCase("interleaved", _interleaved, once=True, reads_twice=True),
     TransformerCase(

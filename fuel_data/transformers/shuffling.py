@@ -21,6 +21,9 @@ class Shuffle(AnchoredTransformer):
     it is long, and never further than twice its length. Data that can be indexed are better
     shuffled by a `ShuffledScheme`.
 
+    Two of them in one pipeline never draw the same order. To keep parallel streams together, put
+    one over their `Merge`.
+
     The position is a place in the stream below, at most ``2 * buffer_size + 64`` items back, from
     which it is read again.
 

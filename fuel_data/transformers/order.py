@@ -1,5 +1,6 @@
 """Parts of an epoch, and several in one: `Take`, `Skip`, `Shard`, `Repeat`."""
 
+from abc import abstractmethod
 from typing import Any
 
 from fuel_data.abstract import open_child
@@ -14,9 +15,9 @@ class _Part(Transformer):
     def _refuse_misfit(self) -> None:
         self._refuse_change()
 
+    @abstractmethod
     def _part(self, count: int) -> int:
         """Say how many of so many items are given."""
-        raise NotImplementedError
 
     @property
     def num_batches(self) -> int | None:

@@ -27,6 +27,7 @@ from fuel_data.schemes import (
 )
 from fuel_data.streams import AbstractDataStream, DataStream
 from fuel_data.testing.cases import StreamCase, TransformerCase
+from fuel_data.testing.images import IMAGES, WINDOWS
 from fuel_data.testing.orders import BUCKETS, MIXED_BY_STEP, ORDERS, repeated_without_end
 from fuel_data.transformers.ragged import each_element
 
@@ -230,8 +231,8 @@ TRANSFORMERS = [
     TransformerCase(
         "added by name", _map(_doubled_by_name, add_sources=("copy",), mapping_accepts=dict)
     ),
-    TransformerCase("random", _map(_jitter, random=True)),
-    TransformerCase("random with a seed", _map(_jitter, random=True, seed=8)),
+    TransformerCase("random", _map(_jitter, random=True), draws=True),
+    TransformerCase("random with a seed", _map(_jitter, random=True, seed=8), draws=True),
     TransformerCase("filter", lambda stream: transformers.Filter(stream, _keeps)),
     TransformerCase("first and last source", _first_last),
     TransformerCase("renamed", _renamed),
@@ -239,7 +240,7 @@ TRANSFORMERS = [
     TransformerCase("cast", lambda stream: transformers.Cast(stream, "float32")),
     TransformerCase("floatX", transformers.ForceFloatX),
     TransformerCase("flat", lambda s: transformers.Flatten(s, which_sources=s.sources[:1])),
-    TransformerCase("merged with itself", _twice, reads_twice=True),
+    TransformerCase("merged with itself", _twice, reads_twice=True, draws=True, in_step=True),
     TransformerCase("batches of 3", _batch(3), kind="examples"),
     TransformerCase("whole batches of 2", _batch(2, strictness=1), kind="examples"),
     TransformerCase("limited batches", _batch(2, num_examples=5), kind="examples"),
@@ -275,9 +276,13 @@ def compose(leaf: AbstractDataStream, cases: Sequence[TransformerCase]) -> Abstr
     used: list[TransformerCase] = []
     for case in cases:
         kind = "examples" if stream.produces_examples else "batches"
-        adds_again = case.name.startswith("added") and "copy" in stream.sources
+        first = stream.sources[0]
+        adds_again = (case.name.startswith("added") and "copy" in stream.sources) or (
+            case.name.startswith("padded") and f"{first}_mask" in stream.sources
+        )
         is_again = case.once and case in used
-        if case.kind in ("any", kind) and not adds_again and not is_again:
+        differs = case.in_step and any(below.draws for below in used)
+        if case.kind in ("any", kind) and not (adds_again or is_again or differs):
             stream = case.over(stream)
             used.append(case)
     return stream
@@ -322,6 +327,8 @@ STREAMS = [
     _case(_leaf("iterable"), *map(_named, ("shuffled", "repeated", "bucketed", "unpacked"))),
     _case(_leaf("ragged batches"), *map(_named, ("interleaved", "unpacked", "every third"))),
     _case(_leaf("shuffled batches"), MIXED_BY_STEP),
+    *IMAGES,
+    *WINDOWS,
     StreamCase("repeated without end", repeated_without_end),
     StreamCase("function with a generator", _dropping, shares_rng=True),
 ]

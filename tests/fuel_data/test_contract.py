@@ -24,7 +24,14 @@ from fuel_data.testing import (
     same_data,
 )
 from fuel_data.testing.pipelines import PADDINGS
-from fuel_data.transformers import LeftoverTransformer, Transformer, Unpack
+from fuel_data.transformers import (
+    LeftoverTransformer,
+    Transformer,
+    Unpack,
+    defaults,
+    image,
+    sequences,
+)
 
 
 @pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
@@ -118,7 +125,15 @@ def test_every_transformer_of_the_library_is_in_the_list():
         "Transformer",
     }
     shown = " ".join(repr(case.build(11)) for case in STREAMS)
-    classes = {name for name in transformers.__all__ if _is_stream(getattr(transformers, name))}
+    modules = (transformers, defaults, image, sequences)
+    classes = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if name[0] != "_"
+        and _is_stream(value)
+        and value.__module__.startswith(transformers.__name__)
+    }
     missing = {name for name in classes - bases if f"{name}(" not in shown}
     assert missing == set()
 

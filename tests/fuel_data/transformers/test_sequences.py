@@ -7,7 +7,6 @@ from fuel_data.datasets import IndexableDataset, IterableDataset
 from fuel_data.exceptions import KindMismatchError
 from fuel_data.schemes import SequentialScheme
 from fuel_data.streams import DataStream
-from fuel_data.testing import check_contract
 from fuel_data.transformers.sequences import NGrams, Window
 
 
@@ -118,12 +117,3 @@ def test_batches_are_refused():
 
     with pytest.raises(KindMismatchError, match="Window: `data_stream` must give examples; got"):
         Window(0, 1, 1, True, batches)
-
-
-@pytest.mark.parametrize("make", [NGrams, lambda n, s: Window(-1, n, 2, True, s)])
-def test_windows_keep_the_contract(make):
-    def build(num_examples):
-        rows = [numpy.arange(i, i + i * 5 % 4) for i in range(num_examples)]
-        return make(2, sequences(*rows))
-
-    check_contract(build)

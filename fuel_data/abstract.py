@@ -314,11 +314,14 @@ class AbstractDataStream(NamedKeywords, ABC):
         x: int64, shape (), 0 to 4, axes not labelled
         """
         before = [rng_state(rng) for rng in self.all_rngs()]
-        iterator = DataIterator(self, epoch=epoch)
+        begun = self.epochs_begun
+        iterator = restarting(self, epoch)()
         try:
             return report_on(self, iterator, num_items)
         finally:
-            iterator.close()
+            if hasattr(iterator, "close"):
+                iterator.close()
+            self.epochs_begun = begun
             for rng, rng_before in zip(self.all_rngs(), before, strict=True):
                 set_rng_state(rng, rng_before)
 

@@ -7,6 +7,7 @@ the position of the whole is the nested positions of the stages.
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -150,34 +151,15 @@ class Stage:
             child.close()
 
 
-class IteratorStage:
-    """A stage over a stream that makes its own epoch iterators.
+class OpaqueStage(ABC):
+    """Base of stages that are read without knowing what is in them."""
 
-    Parameters
-    ----------
-    restart : function
-        Makes the iterator of the epoch, the same one each time. If that has `get_state` and
-        `set_state`, they are its position; otherwise it is read again from the front.
-    epoch : int
-        Number of the epoch.
-    place : str
-        Place in the pipeline.
-    """
-
-    def __init__(self, restart: Any, epoch: int, place: str) -> None:
-        self.epoch = epoch
-        self.place = place
-        self.index = 0
-        self._restart = restart
-        self._iterator = iter(restart())
-
-    def __iter__(self) -> "IteratorStage":
+    def __iter__(self) -> "OpaqueStage":
         return self
 
+    @abstractmethod
     def __next__(self) -> tuple:
-        data = next(self._iterator)
-        self.index += 1
-        return data
+        """Give the next item."""
 
     def skip(self, count: int) -> int:
         """Read items without giving them; see `Stage.skip`.
@@ -202,6 +184,33 @@ class IteratorStage:
         list
         """
         return []
+
+
+class IteratorStage(OpaqueStage):
+    """A stage over a stream that makes its own epoch iterators.
+
+    Parameters
+    ----------
+    restart : function
+        Makes the iterator of the epoch, the same one each time. If that has `get_state` and
+        `set_state`, they are its position; otherwise it is read again from the front.
+    epoch : int
+        Number of the epoch.
+    place : str
+        Place in the pipeline.
+    """
+
+    def __init__(self, restart: Any, epoch: int, place: str) -> None:
+        self.epoch = epoch
+        self.place = place
+        self.index = 0
+        self._restart = restart
+        self._iterator = iter(restart())
+
+    def __next__(self) -> tuple:
+        data = next(self._iterator)
+        self.index += 1
+        return data
 
     def get_position(self) -> dict[str, Any]:
         """Give the position as plain data; see `Stage.get_position`.

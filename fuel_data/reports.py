@@ -211,7 +211,9 @@ def report_on(stream: Any, iterator: Any, num_items: int | None) -> Report:
         source: summary.finish(labels.get(source))
         for source, summary in zip(stream.sources, summaries, strict=True)
     }
-    return Report(str(stream), num_read, num_examples, is_whole, sources, iterator.notes())
+    # An iterator of another library makes no notes.
+    notes = iterator.notes() if hasattr(iterator, "notes") else []
+    return Report(str(stream), num_read, num_examples, is_whole, sources, notes)
 
 
 class _Summary:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.axes import AxisLabels
-from fuel_data.iterator import FORMAT
+from fuel_data.iterator import FORMAT, OpaqueStage
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_address, default_address
 from fuel_data.server.connection import Connection
@@ -275,7 +275,7 @@ class ServerDataStream(AbstractDataStream):
         return f"{type(self).__name__}({self._access!r})"
 
 
-class ServedStage:
+class ServedStage(OpaqueStage):
     """An epoch that a server reads; see `fuel_data.iterator.Stage`.
 
     Parameters
@@ -300,9 +300,6 @@ class ServedStage:
         self._ahead = 0
         self._limit = 0
         self._ended = False
-
-    def __iter__(self) -> "ServedStage":
-        return self
 
     def __next__(self) -> tuple:
         if self._ended:

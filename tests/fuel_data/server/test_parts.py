@@ -1,0 +1,64 @@
+"""What stands over a served stream goes on at any item too, and can pass over items of it."""
+
+import pytest
+from server_helpers import serving
+
+from fuel_data.streams import ServerDataStream
+from fuel_data.testing import check_resumption
+from fuel_data.testing.pipelines import LEAVES
+from fuel_data.transformers import (
+    Bucket,
+    Interleave,
+    Mix,
+    Repeat,
+    Shard,
+    Shuffle,
+    Skip,
+    Take,
+    Unpack,
+)
+
+BATCHES = next(case for case in LEAVES if case.name == "shuffled batches").build(11)
+
+
+def _length(example):
+    return int(example[1]) % 3
+
+
+OVER = {
+    "take": lambda stream: Take(stream, 3),
+    "skip": lambda stream: Skip(stream, 1),
+    "shard": lambda stream: Shard(stream, 1, 2),
+    "repeat": lambda stream: Repeat(stream, 2),
+    "shuffle": lambda stream: Shuffle(stream, 3),
+    "mix": lambda stream: Mix([stream, stream], [2, 1]),
+    "interleave": lambda stream: Interleave([stream, stream]),
+    "bucket": lambda stream: Bucket(Unpack(stream), _length, [0, 2], 2),
+}
+
+
+@pytest.mark.parametrize("over", OVER.values(), ids=OVER)
+def test_what_stands_over_a_served_stream_resumes_and_gives_what_it_gives_without(over):
+    with serving(BATCHES) as server:
+
+        def build(num_examples):
+            return over(ServerDataStream(address=server.address))
+
+        served = [[data.tolist() for data in item] for item in build(11).get_epoch_iterator()]
+        check_resumption(build, by_pickle=False)
+
+    # What draws has another place over a served stream.
+    if over not in (OVER["mix"], OVER["shuffle"]):
+        alone = [
+            [data.tolist() for data in item] for item in over(BATCHES).get_epoch_iterator(epoch=0)
+        ]
+        assert served == alone
+
+
+def test_a_served_stream_can_be_reported_on():
+    with serving(BATCHES) as server, ServerDataStream(address=server.address) as stream:
+        report = stream.report()
+
+        assert (report.num_items, report.num_examples, report.is_whole) == (4, 11, True)
+        assert report.sources["targets"].axis_labels == ("batch",)
+        assert stream.epochs_begun == 0

@@ -27,7 +27,8 @@ class Bucket(AnchoredTransformer):
     Each example waits in the bucket whose bound is the first that is not below its length. A full
     bucket becomes a batch; so does one whose first example has waited too long, and at the end of
     the epoch each that is not empty, the one that has waited longest first. Put `Padding` over it,
-    with ``lengths=stream.bounds`` if the batches of a bucket shall have one shape.
+    with ``lengths=stream.bounds`` if the batches of a bucket shall have one shape. At most as many
+    examples are held as fill all buckets.
 
     The position is a place in the stream below, at most ``max_wait + 64`` examples back, from which
     the half-filled buckets are filled again.

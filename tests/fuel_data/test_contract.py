@@ -59,6 +59,10 @@ _STREAM = IndexableDataset({"x": numpy.arange(4)}).get_example_stream()
         (MNIST, (("train",),), "load_in_memry", "load_in_memory"),
         (transformers.Mapping, (_STREAM, abs), "add_source", "add_sources"),
         (transformers.Batch, (_STREAM, ConstantScheme(2)), "strictnes", "strictness"),
+        (transformers.Bucket, (_STREAM, "x", [1], 1), "max_token", "max_tokens"),
+        (transformers.Mix, ([_STREAM], [1]), "num_item", "num_items"),
+        (transformers.Repeat, (_STREAM,), "time", "times"),
+        (schemes.WeightedScheme, ([1], 2), "num_example", "num_examples"),
     ],
 )
 def test_an_unknown_keyword_is_an_error_that_names_the_nearest(make, arguments, keyword, nearest):

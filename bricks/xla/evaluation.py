@@ -273,7 +273,8 @@ class _Choice:
     def record(self, branch: int, compute: Callable[[], list[Any]]) -> list[jax.Array]:
         """Compute one branch, and say at the end of its results whether its checks hold."""
         num_checks = len(self._context.checks)
-        values = compute()
+        with self._context.views.inside():
+            values = compute()
         checks = self._context.checks[num_checks:]
         del self._context.checks[num_checks:]
         self._errors[branch] = [error for _, error in checks]

@@ -167,6 +167,7 @@ class _Loop:
         fgraph = self._body.fgraph
         return find_known(
             self._context.views.loops,
+            self.num_steps,
             self._body.nodes,
             list(zip(fgraph.inputs, self._read, strict=False)),
             self._constants(),
@@ -219,7 +220,8 @@ class _Loop:
         num_checks = len(self._context.checks)
         operands = self._operands_of_step(carry, elements)
         given = {variable: view.at(carry.step) for variable, view in self._known.items()}
-        results = self._body(*operands, given=given, wanted=self._dear)
+        with self._context.views.inside():
+            results = self._body(*operands, given=given, wanted=self._dear)
         outputs = list(map(jnp.asarray, results[: len(results) - len(self._dear)]))
         changing = operands[: len(operands) - len(self._constant)]
         self._dear_values = {

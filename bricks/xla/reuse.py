@@ -9,7 +9,8 @@ steps meet. What is kept and not taken costs nothing: XLA leaves it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -106,6 +107,16 @@ class Views:
         self._of.clear()
         self._pieces.clear()
         self.loops.clear()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Trace a step of a loop, or a branch, whose values cannot be had outside of it.
+
+        So what loops inside have computed is forgotten at its end.
+        """
+        num_loops = len(self.loops)
+        yield
+        del self.loops[num_loops:]
 
     def part(self, x: jax.Array, part: slice) -> jax.Array:
         """Take a part of an array along its first axis.
@@ -247,6 +258,7 @@ def is_worth_keeping(value: Any, operands: Iterable[Any]) -> bool:
 
 def find_known(
     loops: Iterable[FinishedLoop],
+    num_steps: int,
     nodes: Sequence[Apply],
     read: Sequence[tuple[Variable, View]],
     constant: Sequence[tuple[Variable, Any]],
@@ -256,6 +268,8 @@ def find_known(
     Parameters
     ----------
     loops : iterable of FinishedLoop
+    num_steps : int
+        How many steps the loop takes.
     nodes : sequence of Apply
         Those of the loop's step, in order.
     read : sequence of (Variable, View)
@@ -270,7 +284,8 @@ def find_known(
     """
     known: dict[Variable, View] = {}
     for loop in loops:
-        same = _same_inputs(loop, read, constant)
+        # One that took fewer steps may have read a part of the same array.
+        same = _same_inputs(loop, read, constant) if loop.num_steps >= num_steps else {}
         if same:
             for variable, theirs in _same_variables(loop, nodes, same).items():
                 if theirs in loop.kept:

@@ -7,6 +7,7 @@ import pytest
 from aesara import tensor
 
 from bricks import xla
+from bricks.config import config
 from bricks.xla.accumulation import Accumulation
 from bricks.xla.reuse import View, Views
 
@@ -78,6 +79,36 @@ def test_loops_that_differ_in_one_sequence_do_not_take_from_each_other():
 
     for one, other in zip(ours, reference, strict=True):
         numpy.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_a_loop_takes_nothing_from_a_shorter_one_that_ends_where_it_ends(monkeypatch):
+    # Both keep the exponentials of an array, of which the second loop reads a part.
+    monkeypatch.setattr(config, "optimizer", "fast_compile")
+    x, start = tensor.dmatrix("x"), tensor.dvector("start")
+
+    def states(x, start):
+        return aesara.scan(lambda row, state: tensor.exp(row) * tensor.tanh(state), [x], start)[0]
+
+    first = states(x, start)
+    cost = first.sum() + (states(x[2:], first[-1]) ** 2).sum()
+    gradients = aesara.grad(cost, [x, start])
+    arguments = [example()[0], numpy.ones(UNITS)]
+
+    ours = xla.function([x, start], gradients)(*arguments)
+    reference = xla.function([x, start], gradients, backend="py")(*arguments)
+
+    for one, other in zip(ours, reference, strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_what_loops_in_a_step_or_a_branch_have_computed_is_not_known_outside():
+    views = Views()
+    views.loops.append("outside")
+    with views.inside():
+        views.loops.append("inside")
+        assert views.loops == ["outside", "inside"]
+
+    assert views.loops == ["outside"]
 
 
 def test_a_part_of_a_part_is_a_part_of_the_whole():

@@ -545,20 +545,20 @@ class _XlaEngine:
             state = [storage.on_device() for storage in self._state]
             fixed = [storage.on_device() for storage in self._fixed]
             try:
-                outputs, holds = self.program.run(state, fixed, arguments, self._keep)
+                outputs, checks = self.program.run(state, fixed, arguments, self._keep)
             except Exception as error:
                 self._tell_of_lost_state(error)
                 raise
             for storage in self._foreign:
                 storage.to_host()
-            return self._finish(outputs, holds)
+            return self._finish(outputs, checks)
 
-    def _finish(self, outputs: Sequence[Any], holds: Sequence[Any]) -> Any:
+    def _finish(self, outputs: Sequence[Any], checks: Any) -> Any:
         """Look at the checks and bring the outputs into the form that was asked for."""
-        if not outputs and not holds:
+        if not outputs and not checks:
             return self._packed([])
         try:
-            self.program.raise_failed_checks(holds)
+            self.program.raise_failed_checks(checks)
             if not self._on_device:
                 outputs = [numpy.array(output) for output in outputs]
         except RuntimeError as error:

@@ -45,8 +45,8 @@ class XlaLinker(JITLinker):
 
         def run(*values: Any) -> list[numpy.ndarray]:
             with x64():
-                outputs, holds = fn.run([], [], [numpy.array(value) for value in values])
-            fn.raise_failed_checks(holds)
+                outputs, checks = fn.run([], [], [numpy.array(value) for value in values])
+            fn.raise_failed_checks(checks)
             return [numpy.array(output) for output in outputs]
 
         return run

@@ -76,6 +76,33 @@ class BuildTimes:
         )
 
 
+@jax.tree_util.register_pytree_node_class
+class _Checks:
+    """What must have held in a call, and the errors if it did not.
+
+    The errors come out of a program with the conditions, because a call with other shapes may meet
+    other conditions.
+
+    Parameters
+    ----------
+    holds : sequence of arrays of shape ()
+    errors : sequence of Exception
+    """
+
+    def __init__(self, holds: Sequence[Any], errors: Sequence[Exception]):
+        self.holds, self.errors = tuple(holds), tuple(errors)
+
+    def __bool__(self) -> bool:
+        return bool(self.holds)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Exception, ...]]:
+        return self.holds, self.errors
+
+    @classmethod
+    def tree_unflatten(cls, errors: Sequence[Exception], holds: Sequence[Any]) -> _Checks:
+        return cls(holds, errors)
+
+
 class Program:
     """A compiled graph.
 
@@ -123,7 +150,6 @@ class Program:
         self._context = make_context()
         self._evaluate = Evaluator(fgraph, self._context)
         self._static: list[int] = []
-        self._errors: list[Exception] = []
         self._signatures: dict[str, tuple[Any, ...]] = {}
         self._digests: dict[str, str] = {}
         self._seen: list[tuple[tuple[int, ...], ...]] = []
@@ -141,7 +167,7 @@ class Program:
         fixed: list[jax.Array],
         arguments: list[jax.Array],
         static: tuple[int, ...],
-    ) -> tuple[list[jax.Array], list[jax.Array], list[jax.Array]]:
+    ) -> tuple[list[jax.Array], list[jax.Array], _Checks]:
         """Compute new state, outputs and whether all checks hold; run by JAX for each signature.
 
         The new state comes first: on CUDA, what is given up has been overwritten too early where
@@ -164,15 +190,20 @@ class Program:
             jnp.array(value) if any(value is operand for operand in operands) else value
             for value in results[: self._num_outputs]
         ]
-        holds, self._errors = self._take_checks()
-        if holds:
-            ok = jnp.stack(holds).all()
+        checks = self._take_checks()
+        if checks:
+            ok = jnp.stack(checks.holds).all()
             new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state, strict=True)]
         if self._is_compiling:
             self._note_compilation(state, fixed, arguments, static)
             self.build_times = replace(self.build_times, trace=perf_counter() - start)
             self._compilation = Compilation()
-        return new_state, outputs, holds
+        return new_state, outputs, checks
+
+    def _trace_plainly(self, *operands: Any) -> tuple[list[jax.Array], ...]:
+        """Do the same with results that can be saved with an exported program."""
+        new_state, outputs, checks = self._trace(*operands)
+        return new_state, outputs, list(checks.holds)
 
     def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
         """Put the static arguments back among the others, as known values."""
@@ -182,12 +213,12 @@ class Program:
             arguments.insert(place, numpy.asarray(value, dtype))
         return arguments
 
-    def _take_checks(self) -> tuple[list[jax.Array], list[Exception]]:
+    def _take_checks(self) -> _Checks:
         """Return the conditions that the trace met, and the errors they stand for."""
         holds = [jnp.asarray(condition, bool).all() for condition, _ in self._context.checks]
         errors = [error for _, error in self._context.checks]
         self._context.checks.clear()
-        return holds, errors
+        return _Checks(holds, errors)
 
     def run(
         self,
@@ -195,7 +226,7 @@ class Program:
         fixed: list[Any],
         arguments: list[Any],
         keep: Sequence[Callable[[jax.Array], Any]] = (),
-    ) -> tuple[list[jax.Array], list[jax.Array]]:
+    ) -> tuple[list[jax.Array], _Checks]:
         """Run the program.
 
         Parameters
@@ -210,8 +241,8 @@ class Program:
         Returns
         -------
         outputs : list of arrays
-        holds : list of arrays of shape ()
-            For :meth:`raise_failed_checks`.
+        checks : object
+            For :meth:`raise_failed_checks`; false if there are none.
 
         Raises
         ------
@@ -239,9 +270,7 @@ class Program:
         assert self._compilation is not None
         seconds, is_from_cache = self._compilation.finish()
         self._compilation = None
-        self.build_times = replace(
-            self.build_times, compile=seconds, is_from_cache=is_from_cache
-        )
+        self.build_times = replace(self.build_times, compile=seconds, is_from_cache=is_from_cache)
         logger.info(
             "%s: compilation %d, arguments %s: %s",
             self.name,
@@ -252,7 +281,7 @@ class Program:
 
     def _run_and_keep(
         self, operands: tuple[Any, ...], keep: Sequence[Callable[[jax.Array], Any]]
-    ) -> tuple[list[jax.Array], list[jax.Array]]:
+    ) -> tuple[list[jax.Array], _Checks]:
         """Run the step and keep its new state, without a moment at which the state is nowhere.
 
         A signal handler that raises does so between two instructions of Python. Here the step runs
@@ -260,15 +289,15 @@ class Program:
         """
         results, results_again = tee(map(self._step, *zip(operands)))
         deque(map(call, keep, chain.from_iterable(map(itemgetter(0), results))), maxlen=0)
-        _, outputs, holds = next(results_again)
-        return outputs, holds
+        _, outputs, checks = next(results_again)
+        return outputs, checks
 
-    def raise_failed_checks(self, holds: Sequence[Any]) -> None:
+    def raise_failed_checks(self, checks: _Checks) -> None:
         """Raise the error of the first condition that did not hold.
 
         Parameters
         ----------
-        holds : sequence of bool or of bool arrays of shape ()
+        checks : object
             What :meth:`run` returned; reading them waits for the device.
 
         Raises
@@ -276,7 +305,7 @@ class Program:
         Exception
             The one that the operation gave to :meth:`bricks.xla.lowering.Context.check`.
         """
-        for hold, error in zip(holds, self._errors, strict=True):
+        for hold, error in zip(checks.holds, checks.errors, strict=True):
             if not hold:
                 raise error
 
@@ -407,7 +436,8 @@ class Program:
         self._is_compiling = False
         try:
             with x64():
-                return export.export(self._step, platforms=[platform])(
+                step = jax.jit(self._trace_plainly, donate_argnums=0, static_argnums=3)
+                return export.export(step, platforms=[platform])(
                     *self._signature(state, fixed, arguments)
                 )
         except DataDependentShape as error:

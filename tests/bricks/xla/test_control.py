@@ -109,6 +109,22 @@ def test_what_a_branch_checks_is_checked_when_it_is_taken():
         choose(numpy.array([2.0, -3.0]))
 
 
+def test_a_call_is_checked_by_the_conditions_of_its_own_shapes():
+    # Of few places a condition is known; of many it is left to XLA.
+    x = tensor.dvector("x")
+    is_short = tensor.all(tensor.arange(x.shape[0]) < 5000)
+    positive = Assert("not positive")(x, x.min() > 0)
+    check = xla.function([x], Assert("too long")(positive, is_short).sum())
+
+    assert [check(numpy.ones(length)) for length in (4999, 3, 4999)] == [4999, 3, 4999]
+    with pytest.raises(AssertionError, match="too long"):
+        check(numpy.ones(5001))
+    with pytest.raises(AssertionError, match="not positive"):
+        check(numpy.zeros(3))
+    with pytest.raises(AssertionError, match="not positive"):
+        check(numpy.zeros(4999))
+
+
 @pytest.mark.parametrize("is_lazy", [False, True])
 def test_branches_of_different_shapes_are_refused(is_lazy):
     x = tensor.dvector("x")

@@ -147,11 +147,20 @@ def _write(
         first = 0
         while first < len(array):
             piece = array[first : first + _step(dataset, array, start)]
-            dataset[start : start + len(piece)] = piece
+            _write_piece(dataset, slice(start, start + len(piece)), piece)
             start += len(piece)
             first += len(piece)
             if progress is not None:
                 progress(_num_bytes(piece))
+
+
+def _write_piece(dataset: h5py.Dataset, place: slice, piece: numpy.ndarray) -> None:
+    if dataset.dtype.kind == "O" and h5py.check_string_dtype(dataset.dtype) is None:
+        # By assignment h5py would make one array of vectors of one length, and refuse it, or mix
+        # them up if that length is 1.
+        dataset.write_direct(piece.astype(dataset.dtype), dest_sel=place)
+    else:
+        dataset[place] = piece
 
 
 def _step(dataset: h5py.Dataset, array: numpy.ndarray, start: int) -> int:
@@ -195,7 +204,9 @@ def _write_ragged(
         )
     inner = ["index"] if ndim == 1 else [f"index_{axis}" for axis in range(1, ndim + 1)]
     inner = list(labels[1:]) if labels is not None else inner
-    type_ = h5py.vlen_dtype(items[0].dtype)
+    # h5py takes the bytes of vectors of the other order as they are.
+    dtype = items[0].dtype.newbyteorder("=")
+    type_ = h5py.vlen_dtype(dtype)
     dataset = h5file.create_dataset(source, shape=(len(items),), dtype=type_)
     shapes = numpy.array([item.shape for item in items])
     h5file[f"{source}_shapes"] = shapes.astype("int32" if shapes.max() < 2**31 else "int64")
@@ -203,7 +214,8 @@ def _write_ragged(
     for name, scale in (("_shapes", "shapes"), ("_shape_labels", "shape_labels")):
         h5file[source + name].make_scale(scale)
         dataset.dims[0].attach_scale(h5file[source + name])
-    _write(dataset, [_objects(item.ravel() for item in array) for array in arrays], progress)
+    flat = [_objects(item.ravel().astype(dtype, copy=False) for item in array) for array in arrays]
+    _write(dataset, flat, progress)
     return dataset
 
 

@@ -15,6 +15,7 @@ from fuel_data.datasets.base import Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
 from fuel_data.datasets.hdf5_files import SharedFile, damage_in_words, find_dataset
 from fuel_data.datasets.hdf5_format import scales
+from fuel_data.datasets.hdf5_heaps import check_lengths
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
@@ -258,6 +259,8 @@ class HDF5Dataset(Dataset):
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         datasets = [find_dataset(h5file, self.path_in_file(name)) for name in self.sources]
+        for dataset in datasets:
+            check_lengths(dataset)
         layout = [
             [name, dataset.shape, dataset.dtype.str]
             for name, dataset in zip(self.sources, datasets, strict=True)

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from typing import Any
 
 import h5py
 import numpy
@@ -10,6 +11,38 @@ import numpy
 CACHE_BYTES = 2**27
 #: With more chunks, keeping count of them takes more memory than they are worth.
 MAX_CHUNKS = 10_000_000
+
+
+def read_values(dataset: h5py.Dataset, selection: Any) -> Any:
+    """Let h5py read; damage is one kind of error, which names the place.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        A data set of an open file.
+    selection : int, slice or array of int
+        Which examples.
+
+    Returns
+    -------
+    array, or one example
+
+    Raises
+    ------
+    OSError
+        If they cannot be read.
+    """
+    base = h5py.check_vlen_dtype(dataset.dtype)
+    try:
+        if isinstance(base, numpy.dtype) and not base.isnative:
+            # h5py gives such vectors their bytes as they are, and says that they are native.
+            return dataset.astype(h5py.vlen_dtype(base.newbyteorder("=")))[selection]
+        return dataset[selection]
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        raise OSError(
+            f"{dataset.file.filename}: {dataset.name} cannot be read: {error}. The file is damaged "
+            "there, or of a kind that h5py does not read."
+        ) from error
 
 
 class ChunkedValues:
@@ -101,7 +134,7 @@ class ChunkedValues:
         for chunk, slot in zip(missing.tolist(), oldest.tolist(), strict=True):
             self._forget(slot)
             start = chunk * self._rows
-            values = self._dataset[start : start + self._rows]
+            values = read_values(self._dataset, slice(start, start + self._rows))
             first = slot * self._rows
             self._slots[first : first + len(values)] = values
             # Only now: an error above must not leave a slot that claims to hold the chunk.
@@ -131,6 +164,8 @@ def is_in_chunks(dataset: h5py.Dataset) -> bool:
     return (
         dataset.chunks is not None
         and not dataset.dtype.hasobject
+        # Of arrays as a type h5py makes axes.
+        and dataset.dtype.subdtype is None
         and math.prod(dataset.shape) > 0
         and len(dataset) <= MAX_CHUNKS * dataset.chunks[0]
         and dataset.id.get_create_plist().get_layout() == h5py.h5d.CHUNKED

@@ -2,7 +2,7 @@
 
 What has variable length is kept in heaps: chains of objects, each with its size. HDF5 follows a
 damaged chain without end, inside a call that nothing can interrupt; so the chains are followed here
-first. The layout is in the HDF5 File Format Specification, "Disk Format: Level 1E, Global Heap".
+first. And it takes as much memory as a damaged length says. The layout is in the HDF5 File Format Specification, "Disk Format: Level 1E, Global Heap".
 """
 
 import mmap
@@ -10,10 +10,15 @@ import os
 import re
 import struct
 
+import h5py
+import numpy
+
 #: Heaps of larger files are not looked at: it would take too long.
 CHECKED_BYTES = 2**26
 _SIGNATURE = re.compile(rb"GCOL\x01\x00\x00\x00")
 _HEADER = 16
+# Where HDF5 has the length of an example, the address of its heap and its number there.
+_PLACE = numpy.dtype("<u4, <u8, <u4")
 
 
 def check_heaps(path: str | os.PathLike[str]) -> None:
@@ -57,3 +62,34 @@ def _is_chain(content: mmap.mmap, start: int) -> bool:
         seen.add(index)
         place += step
     return True
+
+
+def check_lengths(dataset: h5py.Dataset) -> None:
+    """Check that examples of variable length are not longer than their file.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        Any data set of an open file. Only those in one piece are looked at.
+
+    Raises
+    ------
+    OSError
+        If one is.
+    """
+    base = h5py.check_vlen_dtype(dataset.dtype)
+    is_text = h5py.check_string_dtype(dataset.dtype) is not None
+    if not dataset.dtype.hasobject or (base is None and not is_text) or not dataset.size:
+        return
+    file, offset = dataset.file, dataset.id.get_offset()
+    if offset is None or file.driver != "sec2" or dataset.id.get_storage_size() % _PLACE.itemsize:
+        return
+    size = os.fstat(file.id.get_vfd_handle()).st_size
+    content = os.pread(file.id.get_vfd_handle(), dataset.id.get_storage_size(), offset)
+    places = numpy.frombuffer(content, _PLACE, len(content) // _PLACE.itemsize)
+    itemsize = 1 if base is None or is_text else numpy.dtype(base).itemsize
+    if (places["f0"] > size // itemsize).any() or (places["f1"] >= size).any():
+        raise OSError(
+            f"{file.filename} is damaged: {dataset.name} has examples that are longer than the "
+            "file, or beyond its end. Fetch or convert the file again."
+        )

@@ -147,6 +147,8 @@ def _is_plain(dataset: h5py.Dataset) -> bool:
         and file.mode == "r"
         and dataset.dtype.kind in "biufcSV"
         and not dataset.dtype.hasobject
+        # Of arrays as a type h5py makes axes.
+        and dataset.dtype.subdtype is None
         and dataset.ndim > 0
         and math.prod(dataset.shape) > 0
         # Bit fields, odd precisions and paddings have a numpy dtype and other bytes.

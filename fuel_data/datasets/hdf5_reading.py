@@ -12,7 +12,13 @@ from typing import Any
 import h5py
 import numpy
 
-from fuel_data.datasets.hdf5_chunks import CACHE_BYTES, ChunkedValues, as_indices, is_in_chunks
+from fuel_data.datasets.hdf5_chunks import (
+    CACHE_BYTES,
+    ChunkedValues,
+    as_indices,
+    is_in_chunks,
+    read_values,
+)
 from fuel_data.datasets.hdf5_maps import MappedValues, map_values
 from fuel_data.datasets.hdf5_virtual import Part, check_other_files, find_parts
 from fuel_data.utils.indexing import contiguous_slice
@@ -120,14 +126,7 @@ class SourceReader:
         return self._read_scattered(numpy.asarray(request))
 
     def _ask(self, selection: Any) -> Any:
-        """Let h5py read; damage is one kind of error, which names the place."""
-        try:
-            return self._dataset[selection]
-        except (OSError, RuntimeError, ValueError, TypeError) as error:
-            raise OSError(
-                f"{self._dataset.file.filename}: {self._dataset.name} cannot be read: {error}. The "
-                "file is damaged there, or of a kind that h5py does not read."
-            ) from error
+        return read_values(self._dataset, selection)
 
     def _read_range(self, request: slice) -> numpy.ndarray:
         # Of long ranges each chunk is read once anyway, and would push others out of the cache.

@@ -147,6 +147,30 @@ def test_unsorted_requests_are_refused_where_sorting_is_needed_and_switched_off(
         assert_array_equal(read, values[[9, 1]])
 
 
+def test_vectors_of_the_other_byte_order_have_the_values_of_the_file(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        dataset = file.create_dataset("x", (2,), dtype=h5py.vlen_dtype(">i2"))
+        for number in range(2):
+            dataset[number] = numpy.arange(number + 2, dtype=">i2")
+
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        one, two = SourceReader(file["x"]).read(slice(0, 2))
+        assert one.tolist() == [0, 1]
+        assert two.tolist() == [0, 1, 2]
+        assert SourceReader(file["x"]).read(1).tolist() == [0, 1, 2]
+
+
+def test_arrays_as_a_type_are_axes(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        file.create_dataset("x", (5,), dtype="(3,)i4", chunks=(2,))[...] = numpy.arange(15).reshape(
+            5, 3
+        )
+
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        read = SourceReader(file["x"]).read(numpy.array([4, 0]))
+        assert_array_equal(read, [[12, 13, 14], [0, 1, 2]])
+
+
 def test_flat_examples_get_their_shapes():
     flat = numpy.empty(2, dtype=object)
     flat[0], flat[1] = numpy.arange(6), numpy.arange(2)

@@ -1,0 +1,94 @@
+"""Data sets whose values are in several files."""
+
+import os
+import shutil
+
+import h5py
+import numpy
+import pytest
+from numpy.testing import assert_array_equal
+
+from fuel_data.datasets import H5PYDataset
+from fuel_data.datasets.hdf5_reading import SourceReader
+
+VALUES = numpy.arange(90 * 4, dtype="int16").reshape(90, 4)
+
+
+def write(folder, interleaved=False):
+    """A file whose 90 examples are in three others, the last one compressed."""
+    layout = h5py.VirtualLayout((90, 4), "int16")
+    for number in range(3):
+        path = folder / f"part {number}.hdf5"
+        rows = slice(number, None, 3) if interleaved else slice(number * 30, number * 30 + 30)
+        options = {"chunks": (8, 4), "compression": "gzip"} if number == 2 else {}
+        with h5py.File(path, "w") as file:
+            # Examples that nobody asks for stand before and behind.
+            padded = numpy.pad(VALUES[rows], [(5, 2), (0, 0)], constant_values=-1)
+            file.create_dataset("x", data=padded, **options)
+            layout[rows] = h5py.VirtualSource(path.name, "x", (37, 4))[5:35]
+    with h5py.File(folder / "all.hdf5", "w", libver="latest") as file:
+        file.create_virtual_dataset("x", layout, fillvalue=99)
+        file.attrs["split"] = H5PYDataset.create_split_array({"train": {"x": (0, 90)}})
+    return folder / "all.hdf5"
+
+
+REQUESTS = [0, 89, slice(0, 90), slice(25, 35), numpy.array([89, 0, 31, 31, 60])]
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_examples_come_from_all_files(tmp_path, interleaved):
+    path = write(tmp_path, interleaved)
+
+    with h5py.File(path) as file:
+        reader = SourceReader(file["x"])
+        assert reader.way == ("h5py" if interleaved else "parts")
+        for request in REQUESTS:
+            assert_array_equal(reader.read(request), VALUES[request])
+
+
+def test_a_data_set_over_many_files_may_move_with_them(tmp_path, monkeypatch):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    dataset = H5PYDataset(write(folder), ("train",))
+    shutil.move(folder, tmp_path / "there")
+    monkeypatch.setenv("FUEL_DATA_PATH", str(tmp_path / "there"))
+
+    (values,) = dataset.get_data(None, [61, 2])
+
+    assert_array_equal(values, VALUES[[61, 2]])
+
+
+def test_a_missing_file_is_an_error_and_no_fill_value(tmp_path):
+    path = write(tmp_path)
+    os.remove(tmp_path / "part 1.hdf5")
+
+    with pytest.raises(
+        ValueError, match="'part 1.hdf5', which is not there. Put it into"
+    ):
+        H5PYDataset(path, ("train",))
+
+
+def test_a_change_in_one_of_the_files_is_refused(tmp_path):
+    dataset = H5PYDataset(write(tmp_path), ("train",))
+    with h5py.File(tmp_path / "part 1.hdf5", "r+") as file:
+        file["x"][7] = 0
+
+    with pytest.raises(ValueError, match="has changed since it was first opened: other_files was"):
+        dataset.get_data(None, [0])
+
+
+def test_raw_values_in_a_file_that_is_too_short_are_an_error_and_no_zeros(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("x.hdf5", "w") as file:
+        external = [("raw", 3, VALUES.nbytes)]
+        file.create_dataset("x", (90, 4), "int16", external=external)[...] = VALUES
+    with h5py.File("x.hdf5") as file:
+        assert_array_equal(SourceReader(file["x"]).read(numpy.array([80, 1])), VALUES[[80, 1]])
+
+    os.truncate("raw", 100)
+
+    with (
+        h5py.File("x.hdf5") as file,
+        pytest.raises(ValueError, match="must have 723 bytes"),
+    ):
+        SourceReader(file["x"])

@@ -16,7 +16,8 @@ optimizer         BLOCKS_OPTIMIZER     how much graphs are rewritten: fast_run; 
                                        which builds a recurrent step a little faster, and leaves
                                        its products in the loop, where they take longer; fast_run
 default_seed      BLOCKS_DEFAULT_SEED  seed of what is random and was given none; 1
-recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while a main loop runs or is saved; 10000
+recursion_limit   BLOCKS_RECURSION_LIMIT  Python's limit while functions are built,
+                                       and while a main loop runs or is saved; 10000
 compilation_cache BRICKS_COMPILATION_CACHE  folder where compiled programs are kept for the next
                                        process; empty for none; firebrick/programs among the
                                        user's caches

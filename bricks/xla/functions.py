@@ -8,6 +8,7 @@ against. Shared variables that a function updates stay on the device.
 from __future__ import annotations
 
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from aesara.tensor.random.type import RandomType
 from aesara.tensor.type import TensorType
 
 from bricks.config import config
+from bricks.utils.plain import change_recursion_limit
 from bricks.xla.devices import chosen_device, place, x64
 from bricks.xla.errors import (
     DonatedStateLost,
@@ -156,17 +158,20 @@ class _Options:
                 f"{name}: `updates` has several new values for {', '.join(twice)}. Give one; if "
                 "all changes are to be made, write it as their sum."
             )
+        # Aesara follows a graph by functions that call themselves, as deep as the graph.
+        depth = max(sys.getrecursionlimit(), config.recursion_limit)
         try:
-            return aesara.function(
-                list(inputs),
-                outputs,
-                updates=self.updates,
-                givens=self.givens,
-                name=self.name,
-                mode=mode,
-                on_unused_input=self.on_unused_input,
-                no_default_updates=self.no_default_updates,
-            )
+            with change_recursion_limit(depth):
+                return aesara.function(
+                    list(inputs),
+                    outputs,
+                    updates=self.updates,
+                    givens=self.givens,
+                    name=self.name,
+                    mode=mode,
+                    on_unused_input=self.on_unused_input,
+                    no_default_updates=self.no_default_updates,
+                )
         except MissingInputError as error:
             given = ", ".join(map(str, inputs)) or "none"
             raise MissingInputError(

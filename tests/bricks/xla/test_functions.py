@@ -396,6 +396,17 @@ def test_a_condition_that_fails_at_run_time_raises_and_leaves_the_state_as_it_wa
     assert counter.get_value() == 3
 
 
+def test_a_graph_may_be_deeper_than_python_calls_functions():
+    x = tensor.dvector("x")
+    deep, expected = x, numpy.array([0.5, 2.0])
+    limit = sys.getrecursionlimit()
+    for _ in range(limit):
+        deep, expected = tensor.sin(deep), numpy.sin(expected)
+
+    numpy.testing.assert_allclose(xla.function([x], deep)([0.5, 2]), expected)
+    assert sys.getrecursionlimit() == limit
+
+
 def test_a_pickle_and_a_copy_go_on_by_themselves():
     step, _ = training_function()
     first = step(*batch())

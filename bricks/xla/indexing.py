@@ -248,8 +248,9 @@ def _is_computed_mask(index: Any) -> bool:
 
 @lowering(subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor, subtensor.AdvancedIncSubtensor1)
 def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
-    """Overwrite or increment through an index; increments of one place add up."""
+    """Overwrite or increment through an index; those of one place add up, if not told otherwise."""
     overwrite = op.set_instead_of_inc
+    ignores_duplicates = getattr(op, "ignore_duplicates", False)
 
     def change(x: Any, y: Any, *operands: Any) -> jax.Array:
         x = jnp.asarray(x)
@@ -263,6 +264,8 @@ def lower_inc_subtensor(op: Any, node: Apply, context: Context) -> Callable:
                 return _change_constant_slice(x, y, index, overwrite=True)
             return _increment(x, y, index, node, context)
         place = x.at[index]
+        if ignores_duplicates and not overwrite:
+            return place.set(place.get(mode="fill") + y)
         return place.set(y) if overwrite else place.add(y)
 
     return change

@@ -215,3 +215,13 @@ def test_the_jacobian_of_a_table_lookup_has_one_entry_a_place():
     result = xla.function([x], jacobian)(numpy.array([1.0, 2, 3]))
 
     numpy.testing.assert_array_equal(result, [[0, 0, 6], [2, 0, 0], [0, 0, 6]])
+
+
+def test_an_increment_that_ignores_duplicates_changes_each_place_once():
+    x, places = tensor.dvector("x"), tensor.lvector("places")
+    y = tensor.inc_subtensor(x[places], 2.5, ignore_duplicates=True)
+
+    values, twice = numpy.arange(4.0), numpy.array([0, 0, -1])
+    expected = values.copy()
+    expected[twice] += 2.5
+    assert xla.function([x, places], y)(values, twice).tolist() == expected.tolist()

@@ -32,11 +32,7 @@ def read_values(dataset: h5py.Dataset, selection: Any) -> Any:
     OSError
         If they cannot be read.
     """
-    base = h5py.check_vlen_dtype(dataset.dtype)
     try:
-        if isinstance(base, numpy.dtype) and not base.isnative:
-            # h5py gives such vectors their bytes as they are, and says that they are native.
-            return dataset.astype(h5py.vlen_dtype(base.newbyteorder("=")))[selection]
         return dataset[selection]
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         raise OSError(

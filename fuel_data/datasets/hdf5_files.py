@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import h5py
+import numpy
 
 from fuel_data.datasets.hdf5_heaps import check_heaps
 from fuel_data.utils.cache import cache_file
@@ -203,7 +204,7 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
     ------
     ValueError
         If there is none, if it cannot be opened, if HDF5 cannot undo its compression, or if it
-        has no examples because it has no axis.
+        has vectors in another byte order.
     """
     try:
         found = h5file[name]
@@ -219,6 +220,13 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
         kind = "folder" if isinstance(found, h5py.Group) else "type"
         raise ValueError(f"{h5file.filename}: {name!r} is a {kind}, not a data set.")
     check_filters(found)
+    base = h5py.check_vlen_dtype(found.dtype)
+    if isinstance(base, numpy.dtype) and not base.isnative:
+        raise ValueError(
+            f"{h5file.filename}: {name!r} has vectors of {base}, a byte order that is not this "
+            "machine's. h5py gives their bytes as they are and calls them native, so they would be "
+            "wrong. Write them again as native numbers."
+        )
     return found
 
 

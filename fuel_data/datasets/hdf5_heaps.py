@@ -2,7 +2,8 @@
 
 What has variable length is kept in heaps: chains of objects, each with its size. HDF5 follows a
 damaged chain without end, inside a call that nothing can interrupt; so the chains are followed here
-first. And it takes as much memory as a damaged length says. The layout is in the HDF5 File Format Specification, "Disk Format: Level 1E, Global Heap".
+first. And it takes as much memory as a damaged length says. The layout is in the HDF5 File Format
+Specification, "Disk Format: Level 1E, Global Heap".
 """
 
 import mmap

@@ -44,7 +44,8 @@ def find_parts(dataset: h5py.Dataset) -> list[Part]:
         In increasing order and without gaps. Empty if `dataset` is not virtual, or put together
         in another way.
     """
-    if dataset.ndim == 0 or dataset.dtype.hasobject or dataset.dtype.subdtype or not dataset.is_virtual:
+    dtype = dataset.dtype
+    if dataset.ndim == 0 or dtype.hasobject or dtype.subdtype or not dataset.is_virtual:
         return []
     parts = []
     for source in dataset.virtual_sources():

@@ -4,17 +4,27 @@ Exit status: 0 if the file could be read, 1 if not, 2 if the command was called 
 """
 
 import argparse
+import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import h5py
+import numpy
 
 from fuel_data.commands.output import say
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
+from fuel_data.reports import draw_histogram
+from fuel_data.utils.files import atomic_write
 from fuel_data.utils.paths import find_in_data_path
+
+# Of a larger source, the range is that of some examples: reading it all could take an hour.
+RANGE_BYTES = 2**28
+RANGE_PIECES = 64
+MAX_CLASSES = 12
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -30,23 +40,52 @@ def main(args: Sequence[str] | None = None) -> int:
     int
         0 if the file could be read, 1 if not. A wrong argument ends the process with 2.
     """
-    parser = argparse.ArgumentParser(
-        prog="fuel-info",
-        description="Print splits, sources and provenance of an HDF5 file.",
-        epilog="Exit status: 0 if the file could be read, 1 if not, 2 if called wrongly.",
-    )
-    parser.add_argument("filename", help="the file, looked for in the data path too")
-    filename = parser.parse_args(args).filename
+    options = _parser().parse_args(args)
+    filename = options.filename
     try:
         path = filename if os.path.exists(filename) else find_in_data_path(filename)
+        if options.preview is not None:
+            _write_preview(path, options)
+            say(f"{options.preview}: {os.path.getsize(options.preview):,} bytes")
+            return 0
         with h5py.File(path, mode="r") as h5file:
             lines = [path, *_provenance_lines(h5file), *_source_lines(h5file)]
             lines += _split_lines(h5file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         print(f"fuel-info: {filename}: {error}", file=sys.stderr)
         return 1
     say("\n".join(lines))
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fuel-info",
+        description="Print splits, sources and provenance of an HDF5 file, or draw some examples.",
+        epilog="Exit status: 0 if the file could be read, 1 if not, 2 if called wrongly.",
+    )
+    parser.add_argument("filename", help="the file, looked for in the data path too")
+    parser.add_argument(
+        "--preview",
+        metavar="FILE.png",
+        help="draw a sheet of examples into this file instead (needs firebrick[image])",
+    )
+    parser.add_argument("--split", help="with --preview: the split, by default the first")
+    parser.add_argument(
+        "--sources", nargs="+", metavar="SOURCE", help="with --preview: by default all"
+    )
+    parser.add_argument(
+        "--num-examples", type=int, default=40, help="with --preview: how many (default 40)"
+    )
+    return parser
+
+
+def _write_preview(path: str, options: argparse.Namespace) -> None:
+    from fuel_data.previews import png, preview
+
+    sheet = png(preview(path, options.split, options.sources, options.num_examples))
+    with atomic_write(options.preview) as file:
+        file.write(sheet)
 
 
 def _provenance_lines(h5file: h5py.File) -> Iterator[str]:
@@ -72,7 +111,86 @@ def _source_lines(h5file: h5py.File) -> Iterator[str]:
     width = max(map(len, sources))
     for source in sources:
         axes = ", ".join(label or "?" for label in labels[source] or ()) or "no labels"
-        yield f"  {source:{width}} {_kind(h5file[source], source in ragged)}, axes: {axes}"
+        dataset = h5file[source]
+        yield f"  {source:{width}} {_kind(dataset, source in ragged)}, axes: {axes}"
+        indent = " " * (width + 3)
+        for line in (*_range_lines(dataset), *_length_lines(dataset, labels[source])):
+            yield indent + line
+    if "class_names" in h5file:
+        yield f"  classes: {_classes(h5file['class_names'])}"
+
+
+def _range_lines(dataset: h5py.Dataset) -> Iterator[str]:
+    """Say between which values a source lies, from as many examples as are quickly read."""
+    base = h5py.check_vlen_dtype(dataset.dtype) or dataset.dtype
+    if getattr(base, "kind", None) not in list("biuf") or not dataset.size:
+        return
+    pieces = list(_pieces(dataset))
+    values = [piece[numpy.isfinite(piece)] for piece in pieces]
+    values = [piece for piece in values if piece.size]
+    not_finite = sum(piece.size for piece in pieces) - sum(piece.size for piece in values)
+    if values:
+        low, high = min(piece.min() for piece in values), max(piece.max() for piece in values)
+        yield f"from {low:g} to {high:g}{_how_many(dataset)}"
+    if not_finite:
+        yield f"{not_finite:,} values are not finite{_how_many(dataset)}"
+
+
+def _rows(dataset: h5py.Dataset) -> tuple[int, bool]:
+    """Give how many examples are read for the range, and whether these are all."""
+    is_vlen = h5py.check_vlen_dtype(dataset.dtype) is not None
+    # What an example of variable length has is not known before it is read.
+    example = 2**16 if is_vlen else math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
+    rows = max(1, RANGE_BYTES // max(1, example))
+    return min(len(dataset), rows), len(dataset) <= rows
+
+
+def _how_many(dataset: h5py.Dataset) -> str:
+    rows, is_all = _rows(dataset)
+    return "" if is_all else f" (of {rows:,} examples that were looked at)"
+
+
+def _pieces(dataset: h5py.Dataset) -> Iterator[numpy.ndarray]:
+    rows, is_all = _rows(dataset)
+    count = min(RANGE_PIECES, rows)
+    size = rows // count
+    for number in range(count):
+        last = number == count - 1
+        start = number * size if is_all else number * (len(dataset) - size) // max(1, count - 1)
+        piece = dataset[start : len(dataset) if last and is_all else start + size]
+        if piece.dtype == object:
+            piece = numpy.concatenate([numpy.ravel(item) for item in piece.ravel()])
+        yield numpy.atleast_1d(piece)
+
+
+def _length_lines(dataset: h5py.Dataset, labels: Sequence[str] | None) -> Iterator[str]:
+    """Draw how long the examples of a ragged source are, along each axis that varies."""
+    if h5py.check_vlen_dtype(dataset.dtype) is None or not len(dataset):
+        return
+    if not dataset.dims or "shapes" not in list(dataset.dims[0]):
+        rows, is_all = _rows(dataset)
+        lengths = Counter(len(item) for item in dataset[:rows])
+        if len(lengths) > 1:
+            yield from draw_histogram(lengths)
+            if not is_all:
+                yield f"of the first {rows:,} examples"
+        return
+    shapes = dataset.dims[0]["shapes"][()]
+    for axis in range(shapes.shape[1]):
+        sizes, counts = numpy.unique(shapes[:, axis], return_counts=True)
+        name = labels[axis + 1] if labels and len(labels) > axis + 1 else f"axis {axis + 1}"
+        if len(sizes) == 1:
+            yield f"{name}: {sizes[0]}"
+            continue
+        yield f"{name}:"
+        lengths = Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+        yield from (f"  {line}" for line in draw_histogram(lengths))
+
+
+def _classes(names: h5py.Dataset) -> str:
+    shown = [os.fsdecode(name) for name in names[:MAX_CLASSES]]
+    left = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {left:,} more" if left else "")
 
 
 def _kind(dataset: h5py.Dataset, ragged: bool) -> str:

@@ -93,7 +93,7 @@ def convert_cifar(
         parts = [found[batch.member] for batch in batches if batch.split == split]
         for source in parts[0]:
             data.append((split, source, numpy.concatenate([part[source] for part in parts])))
-    axes = dict.fromkeys(labels, ("batch", "index"))
+    axes: dict[str, Sequence[str]] = {source: ("batch", "index") for source in labels}
     axes["features"] = ("batch", "channel", "height", "width")
     output = os.path.join(output_directory, output_filename)
     total = sum(values.nbytes for _, _, values in data)

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 import logging
 import os
 import shutil
@@ -12,16 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fuel_data.commands.output import say
 from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
 from fuel_data.server.process import end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
-from fuel_data.server.recipe import Recipe
+from fuel_data.server.recipe import Recipe, parse_arguments
 from fuel_data.server.server import Server
-from fuel_data.state import is_plain
 
 _EPILOG = """
 A recipe is module:function or file.py:function; the function builds a stream and returns it.
@@ -100,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace) -> None:
     with contextlib.ExitStack() as at_end:
         if options.owner is None:
-            recipe = Recipe(options.recipe, _parse_arguments(options.argument))
+            recipe = Recipe(options.recipe, parse_arguments(options.argument))
         else:
             folder = Path(options.address.removeprefix("ipc://")).parent
             at_end.callback(os.close, hold_folder(folder))
@@ -119,29 +115,6 @@ def _serve(options: argparse.Namespace) -> None:
         if options.owner is None:
             say(f"fuel-server: serving {options.recipe} at {server.address}")
         server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
-
-
-def _parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:
-    arguments = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise RecipeError(f"--argument: expected NAME=VALUE, got {pair!r}.")
-        arguments[name] = _parse_value(text)
-    return arguments
-
-
-def _parse_value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-    # YAML makes dates of some text, which a recipe does not take.
-    return value if is_plain(value) else text
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ that are named in the setting ``extra_converters`` list theirs, as this one does
 """
 
 from fuel_data.converters import (
+    adult,
     arrays,
     binarized_mnist,
     caltech101_silhouettes,
@@ -20,14 +21,18 @@ from fuel_data.converters import (
     ilsvrc2010,
     ilsvrc2012,
     image_folder,
+    iris,
     mnist,
+    stream,
     svhn,
+    youtube_audio,
 )
 from fuel_data.converters.provenance import CONVERT_VERSION as __version__
 
 __all__ = ["__version__", "all_converters"]
 
 all_converters = (
+    ("adult", adult.fill_subparser),
     ("arrays", arrays.fill_subparser),
     ("binarized_mnist", binarized_mnist.fill_subparser),
     ("caltech101_silhouettes", caltech101_silhouettes.fill_subparser),
@@ -40,6 +45,9 @@ all_converters = (
     ("ilsvrc2010", ilsvrc2010.fill_subparser),
     ("ilsvrc2012", ilsvrc2012.fill_subparser),
     ("image_folder", image_folder.fill_subparser),
+    ("iris", iris.fill_subparser),
     ("mnist", mnist.fill_subparser),
+    ("stream", stream.fill_subparser),
     ("svhn", svhn.fill_subparser),
+    ("youtube_audio", youtube_audio.fill_subparser),
 )

@@ -7,6 +7,7 @@ as this one does, in ``all_downloaders``.
 """
 
 from fuel_data.downloaders import (
+    adult,
     binarized_mnist,
     caltech101_silhouettes,
     celeba,
@@ -16,11 +17,15 @@ from fuel_data.downloaders import (
     fashion_mnist,
     ilsvrc2010,
     ilsvrc2012,
+    iris,
     mnist,
+    one_billion_word,
     svhn,
+    youtube_audio,
 )
 
 all_downloaders = (
+    ("adult", adult.fill_subparser),
     ("binarized_mnist", binarized_mnist.fill_subparser),
     ("caltech101_silhouettes", caltech101_silhouettes.fill_subparser),
     ("celeba", celeba.fill_subparser),
@@ -30,6 +35,9 @@ all_downloaders = (
     ("fashion_mnist", fashion_mnist.fill_subparser),
     ("ilsvrc2010", ilsvrc2010.fill_subparser),
     ("ilsvrc2012", ilsvrc2012.fill_subparser),
+    ("iris", iris.fill_subparser),
     ("mnist", mnist.fill_subparser),
+    ("one_billion_word", one_billion_word.fill_subparser),
     ("svhn", svhn.fill_subparser),
+    ("youtube_audio", youtube_audio.fill_subparser),
 )

@@ -17,9 +17,10 @@ the running script and in the working directory at the time the recipe was made.
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +28,7 @@ from typing import Any
 import numpy
 
 from fuel_data.server.errors import RecipeError
+from fuel_data.state import is_plain
 from fuel_data.utils.names import nearest_name
 
 
@@ -174,6 +176,52 @@ class Recipe:
 
     def __repr__(self) -> str:
         return f"Recipe({self.target!r}, {self.arguments!r})"
+
+
+def parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read the arguments of a recipe as a command line has them.
+
+    Parameters
+    ----------
+    pairs : sequence of str
+        ``'NAME=VALUE'``; the value is JSON, YAML, or else text.
+
+    Returns
+    -------
+    dict of str to plain data
+
+    Raises
+    ------
+    RecipeError
+        If one has another form.
+
+    Examples
+    --------
+    >>> parse_arguments(["batch_size=128", "name=train", "sizes=[1, 2]"])
+    {'batch_size': 128, 'name': 'train', 'sizes': [1, 2]}
+    """
+    arguments = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise RecipeError(f"--argument: expected NAME=VALUE, got {pair!r}.")
+        arguments[name] = _parse_value(text)
+    return arguments
+
+
+def _parse_value(text: str) -> Any:
+    import yaml
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    # YAML makes dates of some text, which a recipe does not take.
+    return value if is_plain(value) else text
 
 
 def build_from_plain(target: str, arguments: dict[str, Any], folders: list[str]) -> Recipe:

@@ -115,3 +115,16 @@ def test_a_new_file_takes_its_name_when_it_is_whole(tmp_path):
     with h5py.File(path) as h5file:
         assert_array_equal(h5file["x"], X)
     assert os.listdir(tmp_path) == ["x.hdf5"]
+
+
+@pytest.mark.parametrize("lengths", [[1, 1], [2, 2, 2], [3], [0, 0], [1, 2]])
+def test_vectors_of_one_length_stay_apart_in_a_ragged_source(tmp_path, lengths):
+    vectors = numpy.empty(len(lengths), dtype=object)
+    for index, length in enumerate(lengths):
+        vectors[index] = numpy.arange(10 * index, 10 * index + length)
+
+    with new_hdf5_file(tmp_path / "x.hdf5") as file:
+        fill_hdf5_file(file, [("train", "x", vectors)])
+
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        assert [x.tolist() for x in file["x"]] == [x.tolist() for x in vectors]

@@ -27,9 +27,10 @@ from fuel_data.converters import (
     svhn,
     youtube_audio,
 )
+from fuel_data.converters.converter import Converter
 from fuel_data.converters.provenance import CONVERT_VERSION as __version__
 
-__all__ = ["__version__", "all_converters"]
+__all__ = ["Converter", "__version__", "all_converters"]
 
 all_converters = (
     ("adult", adult.fill_subparser),

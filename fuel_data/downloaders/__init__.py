@@ -23,6 +23,9 @@ from fuel_data.downloaders import (
     svhn,
     youtube_audio,
 )
+from fuel_data.downloaders.downloader import Downloader
+
+__all__ = ["Downloader", "all_downloaders"]
 
 all_downloaders = (
     ("adult", adult.fill_subparser),

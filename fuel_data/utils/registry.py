@@ -2,8 +2,17 @@
 
 import argparse
 import importlib
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from fuel_data.utils.digests import digest
+
+logger = logging.getLogger(__name__)
 
 
 def registered(
@@ -16,9 +25,12 @@ def registered(
     built_in : iterable of (name, fill_subparser)
         What comes with this package.
     extra_modules : iterable of str
-        Names of modules to import.
+        Names of modules to import, or of files that end in ``.py``.
     attribute : str
-        The list of ``(name, fill_subparser)`` in each module.
+        ``'all_converters'`` or ``'all_downloaders'``: the list of ``(name, fill_subparser)`` in
+        each module. One without it gives its classes that have a `name` and a `fill_subparser`.
+        The entry points of installed packages are in the group ``fuel_data.converters`` or
+        ``fuel_data.downloaders``, each such a class.
 
     Returns
     -------
@@ -28,24 +40,70 @@ def registered(
     Raises
     ------
     ValueError
-        If a module cannot be imported, has no such list, or uses a name a second time.
+        If a module cannot be imported, has nothing to give, or uses a name a second time.
     """
+    kind = attribute.removeprefix("all_")
     found = dict(built_in)
     for module_name in extra_modules:
-        try:
-            entries = getattr(importlib.import_module(module_name), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(
-                f"The module {module_name!r} in the setting extra_{attribute.removeprefix('all_')} "
-                f"must be importable and have a list `{attribute}`: {error}"
-            ) from error
-        for name, fill_subparser in entries:
+        where = f"The module {module_name!r} in the setting extra_{kind}"
+        for name, fill_subparser in _entries(where, module_name, attribute):
             if name in found:
                 raise ValueError(
                     f"The module {module_name!r} names {name!r} in `{attribute}`, which is taken."
                 )
             found[name] = fill_subparser
+    for point in importlib.metadata.entry_points(group=f"fuel_data.{kind}"):
+        try:
+            class_ = point.load()
+            # What the user's settings name, and what comes with this package, goes first.
+            found.setdefault(class_.name, class_.fill_subparser)
+        except Exception as error:
+            # A package that is broken is no reason not to convert MNIST.
+            logger.warning("the entry point %s of fuel_data.%s is left out: %s", point, kind, error)
     return found
+
+
+def _entries(where: str, module_name: str, attribute: str) -> Iterable[tuple[str, Callable]]:
+    try:
+        module = _import(module_name)
+    except (ImportError, OSError) as error:
+        raise ValueError(f"{where} must be importable: {error}") from error
+    if hasattr(module, attribute):
+        return getattr(module, attribute)
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and hasattr(value, "name")
+        and hasattr(value, "fill_subparser")
+    ]
+    if not classes:
+        base = attribute.removeprefix("all_").removesuffix("s").capitalize()
+        raise ValueError(
+            f"{where} must have a class with {base} as its base and a `name`, or a list "
+            f"`{attribute}`; it has neither."
+        )
+    return [(class_.name, class_.fill_subparser) for class_ in classes]
+
+
+def _import(module_name: str) -> Any:
+    if not module_name.endswith(".py"):
+        return importlib.import_module(module_name)
+    path = os.path.abspath(os.path.expandvars(os.path.expanduser(module_name)))
+    stem = os.path.basename(path).removesuffix(".py")
+    # Not under its own name, which another module may have.
+    name = f"_extra_{stem}_{digest(path)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def command_parser(

@@ -12,6 +12,9 @@ from pathlib import Path
 import docutils.core
 import pytest
 
+import fuel_data.datasets
+from fuel_data.converters import all_converters
+
 CHECKOUT = Path(__file__).parents[1]
 _BLOCK = re.compile(
     r"^\.\. code-block:: (?P<language>python|console)\n"
@@ -42,9 +45,10 @@ def run(command: str, folder: Path, **settings: str) -> str:
     return finished.stdout
 
 
-def test_the_tutorial_does_what_it_says(tmp_path):
+@pytest.mark.parametrize("document", ["docs/tutorial.rst", "docs/datasets.rst"])
+def test_the_documents_do_what_they_say(tmp_path, document):
     exports = ""
-    for language, name, content in blocks("docs/tutorial.rst"):
+    for language, name, content in blocks(document):
         if language == "python":
             (tmp_path / name).write_text(content)
             continue
@@ -77,6 +81,16 @@ def test_the_script_of_the_readme_trains_and_goes_on(tmp_path):
 
     assert "690 batches, 30 epochs" in first
     assert "690 batches, 30 epochs" in again
+
+
+def test_the_list_of_data_sets_is_whole():
+    text = (CHECKOUT / "docs/datasets.rst").read_text()
+    bases = {"Dataset", "H5PYDataset", "IndexableDataset", "IterableDataset"}
+    own = {"PlainHDF5Dataset", "PytablesDataset"}
+    for name in set(fuel_data.datasets.__all__) - bases - own:
+        assert f"``{name}``" in text, name
+    for name, _ in all_converters:
+        assert f"``{name}" in text or f"fuel-convert {name}" in text, name
 
 
 def test_the_readme_names_only_modules_that_are_there():

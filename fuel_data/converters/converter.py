@@ -18,6 +18,8 @@ class Converter:
 
     Attributes
     ----------
+    kind : str
+        ``'converters'``, which tells them apart where both are in one file.
     name : str
         What `fuel-convert` calls it, and the name of the HDF5 file.
     files : sequence of str
@@ -42,6 +44,7 @@ class Converter:
     'towns.hdf5'
     """
 
+    kind: ClassVar[str] = "converters"
     name: ClassVar[str]
     files: ClassVar[Sequence[str]] = ()
     axis_labels: ClassVar[Mapping[str, Sequence[str]]] = {}

@@ -16,6 +16,8 @@ class Downloader:
 
     Attributes
     ----------
+    kind : str
+        ``'downloaders'``, which tells them apart where both are in one file.
     name : str
         What `fuel-download` calls it.
     mirrors : sequence of str
@@ -31,6 +33,7 @@ class Downloader:
     ...     digests = {"towns.txt": None}
     """
 
+    kind: ClassVar[str] = "downloaders"
     name: ClassVar[str]
     mirrors: ClassVar[Sequence[str]] = ()
     digests: ClassVar[Mapping[str, str | None]] = {}

@@ -28,7 +28,7 @@ def registered(
         Names of modules to import, or of files that end in ``.py``.
     attribute : str
         ``'all_converters'`` or ``'all_downloaders'``: the list of ``(name, fill_subparser)`` in
-        each module. One without it gives its classes that have a `name` and a `fill_subparser`.
+        each module. One without it gives its classes that are of this `kind` and have a `name`.
         The entry points of installed packages are in the group ``fuel_data.converters`` or
         ``fuel_data.downloaders``, each such a class.
 
@@ -70,16 +70,17 @@ def _entries(where: str, module_name: str, attribute: str) -> Iterable[tuple[str
         raise ValueError(f"{where} must be importable: {error}") from error
     if hasattr(module, attribute):
         return getattr(module, attribute)
+    kind = attribute.removeprefix("all_")
     classes = [
         value
         for value in vars(module).values()
         if isinstance(value, type)
         and value.__module__ == module.__name__
+        and getattr(value, "kind", None) == kind
         and hasattr(value, "name")
-        and hasattr(value, "fill_subparser")
     ]
     if not classes:
-        base = attribute.removeprefix("all_").removesuffix("s").capitalize()
+        base = kind.removesuffix("s").capitalize()
         raise ValueError(
             f"{where} must have a class with {base} as its base and a `name`, or a list "
             f"`{attribute}`; it has neither."

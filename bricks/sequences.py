@@ -157,9 +157,9 @@ class MLP(FeedforwardSequence, Initializable):
             self.linear_transformations.append(layer)
             methods += [layer] if activation is None else [layer, activation]
         super().__init__(methods, **kwargs)
-        # Before allocation these may be given one by one.
+        # Before allocation these may be given one by one, or replaced: one who learns the size of
+        # the input later gives those of the layers alone at first.
         self.dims: list[Any] = list(dims) if dims else [None] * (len(self.activations) + 1)
-        self._check_number_of_dims()
 
     @property
     def input_dim(self) -> Any:
@@ -179,16 +179,13 @@ class MLP(FeedforwardSequence, Initializable):
     def output_dim(self, value: int) -> None:
         self.dims[-1] = value
 
-    def _check_number_of_dims(self) -> None:
+    def _push_allocation_config(self) -> None:
         if len(self.dims) != len(self.activations) + 1:
             raise ValueError(
                 f"{self.path}: `dims` must have {len(self.activations) + 1} sizes, that of the "
                 f"input and one for each of the {len(self.activations)} activations; got "
                 f"{list(self.dims)}. Give None for a layer without activation."
             )
-
-    def _push_allocation_config(self) -> None:
-        self._check_number_of_dims()
         check_sizes(self, **{f"dims[{i}]": dim for i, dim in enumerate(self.dims)})
         pairs = zip(self.dims[:-1], self.dims[1:], strict=True)
         for (input_dim, output_dim), layer in zip(pairs, self.linear_transformations, strict=True):

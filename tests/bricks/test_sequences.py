@@ -106,9 +106,15 @@ def test_sizes_may_be_given_later_and_one_by_one():
     assert (mlp.input_dim, mlp.output_dim) == (3, 2)
 
 
-def test_a_wrong_number_of_sizes_is_refused_at_once():
+def test_a_wrong_number_of_sizes_is_refused_when_allocated_and_may_be_mended_before():
+    mlp = MLP([Tanh(), Tanh()], [3, 2])
     with pytest.raises(ValueError, match=r"/mlp: `dims` must have 3 sizes.*got \[3, 2\].*None"):
-        MLP([Tanh(), Tanh()], [3, 2])
+        mlp.allocate()
+
+    mlp.dims = [4, *mlp.dims]
+    mlp.allocate()
+
+    assert mlp.linear_transformations[0].W.get_value().shape == (4, 3)
 
 
 def test_an_input_of_the_wrong_length_names_the_first_layer():

@@ -33,6 +33,7 @@ from bricks.xla.health import processor, processor_features
 __all__ = ["Compilation"]
 
 logger = logging.getLogger(__name__)
+_jax_logger = logging.getLogger("jax._src.compilation_cache")
 
 #: More than this is thrown away, oldest first.
 _MAX_BYTES = 1 << 30
@@ -193,4 +194,10 @@ def _configure(settings: dict[str, Any]) -> None:
     """Change the settings of JAX's cache, which looks at them when it is first used."""
     for name, value in settings.items():
         jax.config.update(name, value)
-    compilation_cache.reset_cache()
+    # JAX tells of each reset, which would be four lines for each program of a script that logs.
+    level = _jax_logger.level
+    _jax_logger.setLevel(logging.WARNING)
+    try:
+        compilation_cache.reset_cache()
+    finally:
+        _jax_logger.setLevel(level)

@@ -109,6 +109,15 @@ def test_a_program_is_found_again(folder):
     assert len(entries(folder)) == 2
 
 
+def test_a_script_that_logs_reads_nothing_of_jax_about_its_cache(folder, caplog):
+    caplog.set_level(logging.INFO)
+
+    xla.function([], tensor.constant(2.0) + 1)()
+
+    assert [record for record in caplog.records if "compilation 1" in record.getMessage()]
+    assert not [record for record in caplog.records if "compilation_cache" in record.name]
+
+
 def test_the_default_folder_is_among_the_caches_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert config.compilation_cache == tmp_path / "firebrick" / "programs"

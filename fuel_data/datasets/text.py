@@ -98,8 +98,11 @@ class TextFile(Dataset):
             raise ValueError(
                 f"{type(self).__name__}: `level` must be 'word' or 'character'; got {level!r}."
             )
-        is_path = isinstance(dictionary, (str, os.PathLike))
-        self._dictionary = os.path.abspath(dictionary) if is_path else dict(dictionary)
+        self._dictionary: str | dict[str, int]
+        if isinstance(dictionary, (str, os.PathLike)):
+            self._dictionary = os.path.abspath(dictionary)
+        else:
+            self._dictionary = dict(dictionary)
         self._tokens: dict[str, int] | None = None
         self.bos_token = bos_token
         self.eos_token = eos_token

@@ -71,7 +71,7 @@ def _entries(where: str, module_name: str, attribute: str) -> Iterable[tuple[str
     if hasattr(module, attribute):
         return getattr(module, attribute)
     kind = attribute.removeprefix("all_")
-    classes = [
+    classes: list[Any] = [
         value
         for value in vars(module).values()
         if isinstance(value, type)

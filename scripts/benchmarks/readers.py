@@ -100,7 +100,7 @@ def time_epochs(name: str, folder: str, epochs: int) -> dict[str, Any]:
     seconds, total = [], 0
     for number in range(epochs + 1 if part == 1 else 1):
         started = time.perf_counter()
-        total = sum(map(_sum, islice(begin(), _num_batches(name) // part)))
+        total = sum(map(_sum, islice(begin(), _num_batches(name) // part))) % 2**64
         if number or part > 1:
             seconds.append((time.perf_counter() - started) * part)
     # What reads a part of an epoch has no sum to compare.

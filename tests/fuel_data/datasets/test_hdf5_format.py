@@ -159,6 +159,32 @@ def test_subsets_are_united_over_splits(h5file):
     ]
 
 
+def test_the_indices_of_a_split_are_read_at_once(h5file, monkeypatch):
+    h5file["x"] = numpy.zeros(20_000)
+    h5file["indices"] = numpy.arange(0, 20_000, 2)
+    h5file.attrs["split"] = create_split_array({"a": {"x": (-1, -1, h5file["indices"].ref)}})
+    asked = []
+    original = h5py.Dataset.__getitem__
+
+    def recorded(self, request, **options):
+        asked.append((self.name, request))
+        return original(self, request, **options)
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", recorded)
+
+    (subset,) = get_subsets(h5file, ["a"], ["x"])
+
+    assert subset.num_examples == 10_000
+    assert asked == [("/indices", ())]
+
+
+def test_a_split_attribute_of_another_kind_is_refused_in_words(h5file):
+    h5file.attrs["split"] = numpy.arange(3)
+
+    with pytest.raises(ValueError, match="'split' must be an array of records with"):
+        split_rows(h5file)
+
+
 def test_a_split_that_reaches_past_the_end_is_an_error(h5file):
     h5file["x"] = numpy.zeros(10)
     h5file.attrs["split"] = create_split_array({"a": {"x": (0, 11)}})

@@ -1,6 +1,6 @@
 """Bring up Aesara the way firebrick needs it, before its first import.
 
-Importing :mod:`bricks` runs :func:`set_up` once. It does five things:
+Importing :mod:`bricks` runs :func:`set_up` once. It does six things:
 
 * gives ``AESARA_FLAGS`` defaults (``floatX=float32,cxx=,blas__ldflags=``) that a flag of the
   user's own overrides: firebrick compiles with XLA, so no C compiler is wanted;
@@ -8,6 +8,7 @@ Importing :mod:`bricks` runs :func:`set_up` once. It does five things:
 * puts back the names that Theano had and Aesara dropped, so that scripts written with
   ``tensor.sqr`` and its like go on working;
 * repairs the gradient of batch normalization, which left out its statistics;
+* repairs the gradient of the gradient of a scan, which counted some terms twice;
 * replaces a few gradients of Aesara that numpy 2 refuses.
 """
 
@@ -202,6 +203,40 @@ def repair_batch_normalization() -> None:
     AbstractBatchNormTrain.L_op = gradient  # type: ignore[method-assign]
 
 
+def repair_second_derivatives_of_scans() -> None:
+    """Let gradients pass through the gradient of a scan.
+
+    Each step of that gradient overwrites a value that it reads. What the new value adds to a cost
+    is no longer added by the old one, but Aesara counted it for both, so that second derivatives
+    were wrong without a word unless the cost was linear in the states. Of a state with several taps
+    a step overwrites several values, whose outputs Aesara confuses; that is refused.
+    """
+    scans: Any = import_module("aesara.scan.op")
+    gradient, clone_replace = scans.Scan.L_op, scans.clone_replace
+    if gradient.__module__ == __name__:
+        return
+
+    def forget(output: Any, replace: list[tuple[Any, Any]]) -> Any:
+        """Let the gradient of an overwritten value be the new one alone.
+
+        Aesara replaces nothing else in a scan: what is to be added, by the gradient of the value
+        that was written.
+        """
+        return clone_replace(output, replace=[(old, new.zeros_like()) for old, new in replace])
+
+    def checked_gradient(self: Any, inputs: Any, outputs: Any, grads: Any) -> list[Any]:
+        if any(len(places) > 1 for places in self.info.mit_mot_out_slices):
+            raise NotImplementedError(
+                f"{self}: there is no second derivative of a scan one of whose states has several "
+                "taps. Give each state the tap -1, and hand an earlier value on as a state of its "
+                "own: `return new, state` for the states `state` and `state before`."
+            )
+        return gradient(self, inputs, outputs, grads)
+
+    scans.clone_replace = forget
+    scans.Scan.L_op = checked_gradient
+
+
 def _zeros(op: Any, inputs: list[Any], gradients: list[Any]) -> list[Any]:
     """Return the gradients of an operation that lets none through."""
     return [gradient.zeros_like() for gradient in gradients]
@@ -265,6 +300,7 @@ def set_up() -> ModuleType:
     provide_theano_names(aesara)
     mend_gradients()
     repair_batch_normalization()
+    repair_second_derivatives_of_scans()
     if came_first:
         _tell_of_foreign_settings(aesara)
     return aesara

@@ -273,3 +273,33 @@ def test_the_gradient_of_a_loop_lowers_for_cuda():
     )
 
     assert "stablehlo.while" in exported.mlir_module()
+
+
+@pytest.mark.parametrize("tap", [-1, -2])
+@pytest.mark.parametrize("backend", ["xla", "py"])
+def test_second_derivatives_are_those_of_the_closed_form(tap, backend):
+    # Squares of squares are powers, of 2, 4 and 8; the cost is the sum of theirs.
+    start = tensor.dmatrix("start")
+    first = start[0] if tap == -1 else start
+    states, _ = aesara.scan(
+        tensor.sqr, outputs_info=[{"initial": first, "taps": [tap]}], n_steps=-3 * tap
+    )
+    slope = aesara.grad((states**2).sum(), start)
+    curvature = xla.function([start], aesara.grad(slope.sum(), start), backend=backend)
+
+    values = numpy.random.default_rng(1).uniform(0.5, 1, (-tap, 2))
+    expected = sum(n * (n - 1) * values ** (n - 2) for n in (4, 8, 16))
+    numpy.testing.assert_allclose(curvature(values), expected, rtol=1e-12)
+
+
+def test_a_second_derivative_through_several_taps_is_refused():
+    start = tensor.dvector("start")
+    states, _ = aesara.scan(
+        lambda older, old: older * old,
+        outputs_info=[{"initial": start, "taps": [-2, -1]}],
+        n_steps=3,
+    )
+    slope = aesara.grad(states[-1], start)
+
+    with pytest.raises(NotImplementedError, match="Give each state the tap -1, and hand"):
+        aesara.grad(slope.sum(), start)

@@ -1,5 +1,6 @@
 """Files that are cut short or damaged are refused, or read as they were: never otherwise."""
 
+import os
 import re
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def outcomes(tmp_path, first, last):
         + [str(first), str(last)],
         capture_output=True,
         text=True,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
         timeout=60 + (last - first) / 5,
     )
     assert done.returncode == 0, f"{done.stdout[-300:]}\n{done.stderr[-2000:]}"

@@ -201,7 +201,13 @@ def convert_celeba_aligned_cropped(
 
     Parameters
     ----------
-    directory, output_directory, output_filename, any_version
+    directory : path
+        As for `convert_celeba`.
+    output_directory : path
+        Folder to write into.
+    output_filename : str, optional
+        Name of the file.
+    any_version : bool, optional
         As for `convert_celeba`.
 
     Returns
@@ -224,7 +230,13 @@ def convert_celeba_64(
 
     Parameters
     ----------
-    directory, output_directory, output_filename, any_version
+    directory : path
+        As for `convert_celeba`.
+    output_directory : path
+        Folder to write into.
+    output_filename : str, optional
+        Name of the file.
+    any_version : bool, optional
         As for `convert_celeba`.
 
     Returns

@@ -93,7 +93,7 @@ def convert_cifar(
         parts = [found[batch.member] for batch in batches if batch.split == split]
         for source in parts[0]:
             data.append((split, source, numpy.concatenate([part[source] for part in parts])))
-    axes: dict[str, Sequence[str]] = {source: ("batch", "index") for source in labels}
+    axes: dict[str, Sequence[str]] = dict.fromkeys(labels, ("batch", "index"))
     axes["features"] = ("batch", "channel", "height", "width")
     output = os.path.join(output_directory, output_filename)
     total = sum(values.nbytes for _, _, values in data)
@@ -177,8 +177,12 @@ def cifar_converter(
     ----------
     name : str
         Name of the data set.
-    archive, batches, labels
-        As for `convert_cifar`.
+    archive : str
+        Name of the archive.
+    batches : sequence of Batch
+        The pickles in it.
+    labels : mapping of str to (str, int)
+        Source → key in the pickles, and the number of classes.
 
     Returns
     -------

@@ -21,7 +21,9 @@ class OnDemand:
 
     Attributes
     ----------
-    shape, dtype
+    shape : tuple of int
+        As given.
+    dtype : dtype
         As given.
 
     Examples

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from fuel_data.server.addresses import TokenFile, check_address, given_token
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError, TokenError
+from fuel_data.server.pickled import PickledStream
 from fuel_data.server.process import ServerProcess
 from fuel_data.server.recipe import Recipe
 
@@ -67,7 +68,7 @@ class OwnServer:
 
     Parameters
     ----------
-    recipe : Recipe
+    recipe : Recipe or PickledStream
         What it serves.
     heartbeat : float
         Seconds between two signs of life.
@@ -82,7 +83,9 @@ class OwnServer:
         Seconds after which a warning says what is waited for, again and again.
     """
 
-    def __init__(self, recipe: Recipe, heartbeat: float, start_timeout: float = 60.0) -> None:
+    def __init__(
+        self, recipe: Recipe | PickledStream, heartbeat: float, start_timeout: float = 60.0
+    ) -> None:
         self.recipe = recipe
         self.heartbeat = heartbeat
         self.start_timeout = start_timeout

@@ -1,8 +1,9 @@
 """A server process of one's own: started by its owner, and gone when the owner is.
 
 The owner starts it by exec, in a session of its own, so that an interrupt at the owner's terminal
-does not reach it. The first line on its standard input is the recipe; the pipe then stays open, and
-its end is the owner's end, however that came about. The owner's process id is looked at too, for a
+does not reach it. The first line on its standard input is the recipe, and after it comes what the
+recipe sends along, if anything; the pipe then stays open, and its end is the owner's end, however
+that came about. The owner's process id is looked at too, for a
 forked child of the owner may hold the pipe open. What the server prints goes to the owner's
 standard error; the last lines are kept for error messages.
 """
@@ -25,6 +26,7 @@ from typing import BinaryIO
 
 from fuel_data.server.addresses import ipc_address, make_ipc_folder
 from fuel_data.server.errors import RecipeError
+from fuel_data.server.pickled import PickledStream, SentStream
 from fuel_data.server.recipe import Recipe, build_from_plain
 
 _LAST_LINES = 40
@@ -37,7 +39,7 @@ class ServerProcess:
 
     Parameters
     ----------
-    recipe : Recipe
+    recipe : Recipe or PickledStream
         What it serves.
     heartbeat : float
         Seconds between two signs of life.
@@ -50,8 +52,8 @@ class ServerProcess:
         Its process id.
     """
 
-    def __init__(self, recipe: Recipe, heartbeat: float) -> None:
-        job = json.dumps(recipe.to_plain()).encode() + b"\n"
+    def __init__(self, recipe: Recipe | PickledStream, heartbeat: float) -> None:
+        job = _describe(recipe)
         folder = make_ipc_folder()
         self.address = ipc_address(folder)
         command = [sys.executable, "-m", "fuel_data.commands.serve", recipe.target]
@@ -138,6 +140,13 @@ class ServerProcess:
         return "\nIts last lines:\n" + "".join(f"    {line}" for line in self._lines)
 
 
+def _describe(recipe: Recipe | PickledStream) -> bytes:
+    if isinstance(recipe, Recipe):
+        return json.dumps(recipe.to_plain()).encode() + b"\n"
+    plain, payload = recipe.to_plain(), recipe.payload()
+    return json.dumps({**plain, "payload": len(payload)}).encode() + b"\n" + payload
+
+
 def _environment() -> dict[str, str]:
     """Let the server import the same fuel_data, if that is not installed."""
     folder = str(Path(__file__).parents[2])
@@ -156,9 +165,7 @@ def _read_lines(pipe: BinaryIO, lines: collections.deque[str]) -> None:
             sys.stderr.write(line)
 
 
-def _end(
-    process: subprocess.Popen, reader: threading.Thread, folder: Path, owner: int
-) -> None:
+def _end(process: subprocess.Popen, reader: threading.Thread, folder: Path, owner: int) -> None:
     if os.getpid() != owner:
         return  # a forked child of the owner, which has a copy of all this
     assert process.stdin is not None and process.stdout is not None
@@ -175,17 +182,30 @@ def _end(
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def receive_recipe() -> Recipe:
-    """Read the recipe that the owner of this process sent.
+def receive_recipe() -> Recipe | SentStream:
+    """Read the recipe, or the stream itself, that the owner of this process sent.
 
     Returns
     -------
-    Recipe
+    Recipe or SentStream
+        With a method `build`.
+
+    Raises
+    ------
+    RecipeError
+        If the owner ended before all of it came.
     """
     line = sys.stdin.buffer.readline()
     if not line:
         raise RecipeError("recipe: the owner of this server ended before it sent one.")
-    return build_from_plain(**json.loads(line))
+    plain = json.loads(line)
+    if "payload" not in plain:
+        return build_from_plain(**plain)
+    size = plain.pop("payload")
+    payload = sys.stdin.buffer.read(size)
+    if len(payload) < size:
+        raise RecipeError("recipe: the owner of this server ended before it sent all of a stream.")
+    return SentStream(payload, **plain)
 
 
 def end_with_owner(owner: int, heartbeat: float, folder: Path) -> None:

@@ -13,6 +13,7 @@ from fuel_data.transformers.leftovers import LeftoverTransformer
 from fuel_data.transformers.mapping import Filter, Mapping, SortMapping
 from fuel_data.transformers.mixing import Interleave, LinearWeights, Mix, PiecewiseWeights
 from fuel_data.transformers.order import Repeat, Shard, Skip, Take
+from fuel_data.transformers.processes import MultiProcessing
 from fuel_data.transformers.shuffling import Shuffle
 from fuel_data.transformers.sources import FilterSources, Merge, Rename
 from fuel_data.transformers.values import Cast, Flatten, ForceFloatX, ScaleAndShift
@@ -35,6 +36,7 @@ __all__ = [
     "Mapping",
     "Merge",
     "Mix",
+    "MultiProcessing",
     "Padding",
     "PiecewiseWeights",
     "Rename",

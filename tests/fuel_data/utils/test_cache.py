@@ -81,6 +81,18 @@ def test_files_of_one_name_and_size_do_not_meet(slow):
     assert [read(path) for path in found] == ["one", "two"]
 
 
+def test_equal_files_of_one_name_have_copies_of_their_own(slow):
+    modes = (0o600, 0o644)
+    for mode in modes:
+        path = write(slow / oct(mode) / "x.bin", b"same")
+        path.chmod(mode)
+        os.utime(path, ns=(5, 5))
+
+    found = [cache.cache_file(slow / oct(mode) / "x.bin") for mode in modes]
+
+    assert [stat.S_IMODE(os.stat(path).st_mode) for path in found] == list(modes)
+
+
 def test_a_file_that_has_changed_is_copied_anew_even_if_size_and_time_stay(slow):
     original = write(slow / "a.bin", b"old")
     os.utime(original, ns=(5, 5))
@@ -162,13 +174,14 @@ def test_a_full_disk_leaves_nothing_behind(slow, monkeypatch, caplog):
     assert os.listdir(slow.parent / "local") == ["lock"]
 
 
-def test_a_file_that_changes_while_it_is_copied_is_not_taken(slow, monkeypatch, caplog):
+@pytest.mark.parametrize("later", [b"changed while it was copied", b"CONTENT"])
+def test_a_file_that_changes_while_it_is_copied_is_not_taken(slow, monkeypatch, caplog, later):
     original = write(slow / "a.bin", b"content")
     copyfileobj = cache.shutil.copyfileobj
 
     def copy_and_change(*arguments):
         copyfileobj(*arguments)
-        write(original, b"changed while it was copied")
+        write(original, later)
 
     monkeypatch.setattr(cache.shutil, "copyfileobj", copy_and_change)
 

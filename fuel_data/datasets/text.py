@@ -260,6 +260,7 @@ class Lines:
         self._is_plain = _has_ascii_bytes(self.encoding, who)
         self._number = 0
         self._file: IO | None = None
+        self._size = 0
         # Bytes before the next line of this file, or lines where bytes do not tell.
         self._offset = 0
         self._lines = 0
@@ -290,6 +291,7 @@ class Lines:
 
     def _open(self) -> IO:
         path = self.files[self._number]
+        self._size = os.path.getsize(path)
         if self._is_plain:
             self._file = open_(path, "rb")
         else:
@@ -331,7 +333,9 @@ class Lines:
         """
         if self._number == len(self.files):
             return [self._number, 0, 0]
-        return [self._number, os.path.getsize(self.files[self._number]), self._offset]
+        if self._file is None:
+            self._size = os.path.getsize(self.files[self._number])
+        return [self._number, self._size, self._offset]
 
     def go_to(self, position: Sequence[int]) -> None:
         """Go to a position.

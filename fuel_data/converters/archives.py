@@ -168,9 +168,12 @@ class ZipImages:
         except DAMAGE as error:
             raise self._damaged(error) from error
         self.names = tuple(info.filename for info in self._zip.infolist() if not info.is_dir())
-        if len(set(self.names)) != len(self.names):
+        folders = [info for info in self._zip.infolist() if info.is_dir()]
+        if len(set(self.names)) != len(self.names) or any(info.file_size for info in folders):
             self.close()
-            raise ValueError(f"{self._path} names a member twice. Fetch it again.")
+            raise ValueError(
+                f"{self._path} names a member twice, or a folder with content. Fetch it again."
+            )
 
     def read(self, name: str) -> bytes:
         """Read a member.

@@ -103,6 +103,9 @@ def convert_dogs_vs_cats(
 def _photographs(path: str, archive: ZipImages, any_version: bool) -> list[str]:
     kind = os.path.basename(path)
     names = [name for name in archive.names if NAMES[kind].fullmatch(posixpath.basename(name))]
+    if len(names) < len(archive.names):
+        other = next(name for name in archive.names if name not in names)
+        raise ValueError(f"{path}: {other!r} is no name of a photograph in Kaggle's archive.")
     check_count(path, "photographs", len(names), COUNTS[kind], any_version)
     return names
 

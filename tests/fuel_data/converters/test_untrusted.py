@@ -264,3 +264,16 @@ def test_a_mat_file_that_lies_about_its_size_takes_no_memory(tmp_path):
             read_mat(path, {"x": (None, 2)})
 
     assert peak_of(read) < 2**22
+
+
+@pytest.mark.parametrize(
+    "change", [lambda packed: packed[:-4], lambda packed: packed[:-4] + b"1234"]
+)
+def test_the_check_sum_of_a_packed_variable_is_looked_at(tmp_path, change):
+    content = mat({"x": numpy.ones((4, 2))})
+    packed = change(zlib.compress(content[128:]))
+    path = tmp_path / "x.mat"
+    path.write_bytes(content[:128] + struct.pack("<II", 15, len(packed)) + packed)
+
+    with pytest.raises(ValueError, match=f"^{path} cannot be read as a MATLAB file"):
+        read_mat(path, {"x": (None, 2)})

@@ -91,3 +91,14 @@ def test_an_mlp_on_mnist_trains_is_monitored_and_saved(tmp_path):
     penalty = 0.0005 * sum((w.astype("float64") ** 2).sum() for w in weights)
     difference = float(last("test_final_cost")) - float(last("test_cost"))
     assert difference == pytest.approx(penalty, abs=2e-5)
+
+
+def test_a_generator_with_attention_learns_samples_and_is_searched(tmp_path):
+    words = ["paths", "words", "lines", "beams", "masks", "costs", "steps"]
+
+    printed = run("reverse_words.py", tmp_path, "--words", *words).stdout
+
+    assert "Training has ended (100 batches" in printed
+    found = dict(re.findall(r"^Found: (\w+) (\w+)", printed, re.M))
+    assert found == {word: word[::-1] for word in words[:3]}
+    assert printed.count("Sampled: ") == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aesara.graph.basic import Variable
@@ -66,6 +66,10 @@ class ComputationGraph:
                     f"ComputationGraph: `outputs` must be symbolic variables; got {output!r}."
                 )
         self._list_variables()
+
+    def __iter__(self) -> Iterator[Variable]:
+        """Go through all variables, so that a graph may stand where a list of them is expected."""
+        return iter(self.variables)
 
     def _list_variables(self) -> None:
         """Fill in `variables`, `scans` and `updates`."""

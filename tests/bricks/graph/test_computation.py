@@ -64,6 +64,15 @@ def test_variables_come_in_the_order_in_which_they_are_written():
     assert [variable.name for variable in graph.inputs] == ["x", "W", "b", "V"]
 
 
+def test_a_graph_stands_for_the_list_of_its_variables():
+    x = tensor.vector("x")
+    y = Scale().apply(x)
+    graph = ComputationGraph(y)
+
+    assert list(graph) == graph.variables
+    assert VariableFilter(roles=[OUTPUT], name="scaled")(graph) == [y]
+
+
 def test_outputs_may_be_one_variable_or_several_and_must_be_variables():
     x = tensor.scalar("x")
 

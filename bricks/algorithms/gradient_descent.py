@@ -1,5 +1,6 @@
 """Gradient descent: gradients, through step rules, subtracted from parameters."""
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,9 @@ from bricks.algorithms.states import (
     state_name,
     variable_path,
 )
+from bricks.config import config
 from bricks.roles import PARAMETER, has_roles
+from bricks.utils.plain import change_recursion_limit
 
 Gradients = Mapping[AnyVariable, AnyVariable] | Iterable[tuple[AnyVariable, AnyVariable]]
 
@@ -255,7 +258,12 @@ def _computed_gradients(
     _check_parameters(parameters, roots)
     known = OrderedDict(known_grads) if known_grads else None
     constant = list(consider_constant) if consider_constant else None
-    gradients: Any = aesara.grad(cost, parameters, known_grads=known, consider_constant=constant)
+    # Aesara goes back by functions that call themselves, deeper than the graph is.
+    depth = max(sys.getrecursionlimit(), config.recursion_limit)
+    with change_recursion_limit(depth):
+        gradients: Any = aesara.grad(
+            cost, parameters, known_grads=known, consider_constant=constant
+        )
     return OrderedDict(zip(parameters, gradients, strict=True))
 
 

@@ -476,3 +476,15 @@ def test_holding_cannot_begin_after_initialize():
 
     with pytest.raises(RuntimeError, match="must be called before `initialize`"):
         algorithm.hold_on_non_finite()
+
+
+def test_gradients_go_back_through_more_layers_than_python_calls_functions():
+    parameter = xla.shared(numpy.ones(2), "parameter")
+    add_role(parameter, PARAMETER)
+    deep = parameter
+    for _ in range(sys.getrecursionlimit() // 2):
+        deep = tensor.sin(deep)
+
+    algorithm = GradientDescent(cost=deep.sum(), step_rule=Scale(1))
+
+    assert list(algorithm.gradients) == [parameter]

@@ -113,6 +113,10 @@ class Views:
         """Trace a step of a loop, or a branch, whose values cannot be had outside of it.
 
         So what loops inside have computed is forgotten at its end.
+
+        Yields
+        ------
+        None
         """
         num_loops = len(self.loops)
         yield

@@ -14,6 +14,7 @@ from typing import Any
 from fuel_data.commands.output import say
 from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
+from fuel_data.server.pickled import SentStream
 from fuel_data.server.process import end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
 from fuel_data.server.recipe import Recipe, parse_arguments
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> None:
+    recipe: Recipe | SentStream
     with contextlib.ExitStack() as at_end:
         if options.owner is None:
             recipe = Recipe(options.recipe, parse_arguments(options.argument))

@@ -224,7 +224,7 @@ class Initializable(RNGMixin):
     weights_init : NdarrayInitialization, optional
         How weights are drawn.
     biases_init : NdarrayInitialization, optional
-        How biases are drawn.
+        How biases are drawn; a brick that has none hands it on to its children.
     use_bias : bool, optional
         Whether there are biases; the class's own choice by default.
     seed : int, optional
@@ -255,14 +255,13 @@ class Initializable(RNGMixin):
     ) -> None:
         super().__init__(seed=seed, **kwargs)
         self.weights_init = weights_init
-        if self.has_biases:
-            self.biases_init = biases_init
-        elif biases_init or use_bias:
-            raise ValueError(
-                f"{type(self).__name__} (name={self.name!r}) has no biases: leave out "
-                "`biases_init` and `use_bias`."
-            )
-        else:
+        self.biases_init = biases_init
+        if not self.has_biases:
+            if use_bias:
+                raise ValueError(
+                    f"{type(self).__name__} (name={self.name!r}) has no biases: leave out "
+                    "`use_bias`."
+                )
             self.use_bias = False
         if use_bias is not None:
             self.use_bias = use_bias
@@ -275,7 +274,7 @@ class Initializable(RNGMixin):
                 child.rng = self.rng
             if self.weights_init:
                 child.weights_init = self.weights_init
-            if child.has_biases and getattr(self, "biases_init", None):
+            if self.biases_init:
                 child.biases_init = self.biases_init
 
 

@@ -234,17 +234,20 @@ def test_a_scheme_that_cannot_draw_the_shape_is_named_with_the_parameter():
         brick.initialize()
 
 
-def test_bricks_without_biases_can_be_built_and_refuse_them():
+def test_bricks_without_biases_refuse_them_and_hand_their_scheme_to_children():
     brick = Lookup(2, 3, weights_init=Constant(1))
     brick.initialize()
 
     assert len(brick.parameters) == 1
     assert not brick.use_bias
     Stack(children=[brick], biases_init=Constant(1), weights_init=Constant(2)).initialize()
-    with pytest.raises(ValueError, match="Lookup .* has no biases: leave out `biases_init`"):
-        Lookup(2, 3, biases_init=Constant(0))
-    with pytest.raises(ValueError, match="has no biases"):
+    with pytest.raises(ValueError, match="Lookup .* has no biases: leave out `use_bias`"):
         Lookup(2, 3, use_bias=True)
+    child = Affine(2, 3)
+    parent = Lookup(2, 3, weights_init=Constant(1), biases_init=Constant(5), children=[child])
+    parent.initialize()
+    assert len(parent.parameters) == 1
+    assert child.b.get_value().tolist() == [5, 5, 5]
 
 
 def test_use_bias_false_leaves_the_biases_out():

@@ -111,7 +111,7 @@ def test_dimensions_are_told_by_name():
 
 def test_biases_and_sizes_that_are_none_are_refused_in_words():
     with pytest.raises(ValueError, match="LSTM .* has no biases"):
-        LSTM(3, biases_init=Constant(0))
+        LSTM(3, use_bias=True)
     with pytest.raises(ValueError, match="`dim` must be a positive integer; got -1"):
         GatedRecurrent(-1).allocate()
     with pytest.raises(ValueError, match="'dim' not set"):

@@ -7,7 +7,6 @@ one array for each image. Decoding and resizing need Pillow, the extra ``image``
 
 import io
 import math
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,9 +41,9 @@ class ImagesFromBytes(SourcewiseTransformer):
     color_mode : str or None
         Pillow's mode to which images are converted, such as ``'RGB'`` or ``'L'``. None leaves them
         as they are encoded.
-    num_threads : int, optional
-        How many images of a batch are decoded at a time, by default one for each core that this
-        process may use. The images are the same for any number.
+    num_threads : int
+        How many images of a batch are decoded at a time. They are the same for any number. More
+        than one pays for large images on cores that have nothing else to do.
     **kwargs
         See `SourcewiseTransformer`.
 
@@ -76,11 +75,11 @@ class ImagesFromBytes(SourcewiseTransformer):
         data_stream: AbstractDataStream,
         color_mode: str | None = "RGB",
         *,
-        num_threads: int | None = None,
+        num_threads: int = 1,
         **kwargs: Any,
     ) -> None:
         import_pillow("ImagesFromBytes")
-        if num_threads is not None and num_threads < 1:
+        if num_threads < 1:
             raise ValueError(
                 f"ImagesFromBytes: `num_threads` must be at least 1; got {num_threads!r}."
             )
@@ -115,19 +114,12 @@ class ImagesFromBytes(SourcewiseTransformer):
             return _decode(source_batch[number], self.color_mode, where)
 
         numbers = range(len(source_batch))
-        num_threads = min(self.num_threads or _num_cores(), len(numbers))
+        num_threads = min(self.num_threads, len(numbers))
         if num_threads <= 1:
             return [decode(number) for number in numbers]
         # Pillow lets go of the interpreter while it decodes.
         with ThreadPoolExecutor(num_threads) as pool:
             return list(pool.map(decode, numbers))
-
-
-def _num_cores() -> int:
-    # Not every system can tell which of them this process may use.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _decode(encoded: Any, color_mode: str | None, where: str) -> numpy.ndarray:

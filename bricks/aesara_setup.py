@@ -1,6 +1,6 @@
 """Bring up Aesara the way firebrick needs it, before its first import.
 
-Importing :mod:`bricks` runs :func:`set_up` once. It does six things:
+Importing :mod:`bricks` runs :func:`set_up` once. It does seven things:
 
 * gives ``AESARA_FLAGS`` defaults (``floatX=float32,cxx=,blas__ldflags=``) that a flag of the
   user's own overrides: firebrick compiles with XLA, so no C compiler is wanted;
@@ -9,6 +9,7 @@ Importing :mod:`bricks` runs :func:`set_up` once. It does six things:
   ``tensor.sqr`` and its like go on working;
 * repairs the gradient of batch normalization, which left out its statistics;
 * repairs the gradient of the gradient of a scan, which counted some terms twice;
+* keeps the zeros of truncated gradients, which a rewrite of scans dropped;
 * replaces a few gradients of Aesara that numpy 2 refuses.
 """
 
@@ -237,6 +238,37 @@ def repair_second_derivatives_of_scans() -> None:
     scans.Scan.L_op = checked_gradient
 
 
+def keep_zeros_of_truncated_gradients() -> None:
+    """Let no rewrite replace a scan by the values of its steps where its results are longer.
+
+    The gradient of a truncated scan takes fewer steps than the array of its results has places; the
+    others stay zero. Where no step needs another one, Aesara put the values of the steps alone in
+    the place of that array: a wrong length, or one step's gradient given to all of them.
+    """
+    scans: Any = import_module("aesara.scan.rewriting")
+    equal_computations = import_module("aesara.graph.basic").equal_computations
+    rewriter = scans.push_out_seq_scan
+    push_out = rewriter.fn
+    if push_out.__module__ == __name__:
+        return
+
+    def checked_push_out(fgraph: Any, node: Any) -> Any:
+        replacements = push_out(fgraph, node)
+        if not replacements or _has_scan_in_place(node, replacements):
+            return replacements
+        num_steps, lengths = node.inputs[0], node.op.outer_nitsot(node.inputs)
+        is_whole = all(equal_computations([length], [num_steps]) for length in lengths)
+        return replacements if is_whole else False
+
+    rewriter.fn = checked_push_out
+
+
+def _has_scan_in_place(node: Any, replacements: dict[Any, Any]) -> bool:
+    """Tell whether a scan is replaced by another one."""
+    owner = replacements[node.outputs[0]].owner if node.outputs[0] in replacements else None
+    return owner is not None and type(owner.op) is type(node.op)
+
+
 def _zeros(op: Any, inputs: list[Any], gradients: list[Any]) -> list[Any]:
     """Return the gradients of an operation that lets none through."""
     return [gradient.zeros_like() for gradient in gradients]
@@ -301,6 +333,7 @@ def set_up() -> ModuleType:
     mend_gradients()
     repair_batch_normalization()
     repair_second_derivatives_of_scans()
+    keep_zeros_of_truncated_gradients()
     if came_first:
         _tell_of_foreign_settings(aesara)
     return aesara

@@ -303,3 +303,18 @@ def test_a_second_derivative_through_several_taps_is_refused():
 
     with pytest.raises(NotImplementedError, match="Give each state the tap -1, and hand"):
         aesara.grad(slope.sum(), start)
+
+
+@pytest.mark.parametrize("num_steps", [1, 2, 6])
+def test_truncated_gradient_of_independent_steps_reaches_only_the_last_ones(num_steps):
+    x = tensor.dmatrix("x")
+    values = numpy.linspace(-1, 1, 12).reshape(6, 2)
+    last = numpy.arange(6)[:, None] >= 6 - num_steps
+    expected = numpy.where(last, 2 * numpy.tanh(values) / numpy.cosh(values) ** 2, 0)
+
+    results = aesara.scan(tensor.tanh, sequences=[x], truncate_gradient=num_steps)[0]
+    gradient = tensor.grad((results**2).sum(), x)
+
+    for backend in ("xla", "py"):
+        found = xla.function([x], gradient, backend=backend)(values)
+        numpy.testing.assert_allclose(found, expected, atol=1e-12)

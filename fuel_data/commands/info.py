@@ -17,6 +17,7 @@ import numpy
 from fuel_data.commands.output import say
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
+from fuel_data.datasets.hdf5_files import open_file
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.paths import find_in_data_path
@@ -48,7 +49,7 @@ def main(args: Sequence[str] | None = None) -> int:
             _write_preview(path, options)
             say(f"{options.preview}: {os.path.getsize(options.preview):,} bytes")
             return 0
-        with h5py.File(path, mode="r") as h5file:
+        with open_file(path) as h5file:
             lines = [path, *_provenance_lines(h5file), *_source_lines(h5file)]
             lines += _split_lines(h5file)
     except (OSError, ValueError, ImportError) as error:

@@ -61,10 +61,12 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name(tmp_path, capsys, 
     (tmp_path / "text").write_text("text")
     with h5py.File(tmp_path / "other.h5", "w"):
         pass
+    (tmp_path / "short").write_bytes((tmp_path / "other.h5").read_bytes()[:-8])
 
     for name, message in (
         ("missing", "is in no folder of the data path"),
-        ("text", "file signature not found"),
+        ("text", "It is a file of another kind, or its beginning is damaged."),
+        ("short", "It has been cut short: fetch or convert it again."),
         ("other.h5", "no root attribute 'split'"),
     ):
         assert main([name]) == 1

@@ -340,6 +340,12 @@ class Padding(Transformer):
                 f"Padding: the source {source!r} has no axis to fill. Leave it out of "
                 "`mask_sources`."
             )
+        if any(example.dtype == object for example in examples):
+            raise ValueError(
+                f"Padding: the examples of the source {source!r} must be arrays of numbers or text, not "
+                "of objects, as where the elements of an example differ in length too. "
+                "Make one array of each example with Mapping, or leave it out of `mask_sources`."
+            )
         rest = {example.shape[1:] for example in examples}
         if len(rest) > 1:
             raise ValueError(

@@ -258,3 +258,14 @@ def test_examples_where_batches_are_needed_can_be_caught_as_in_fuel(error):
             make(examples)
     with pytest.raises(error, match="should give batches"):
         SourcewiseTransformer(examples, produces_examples=False)
+
+
+def test_padding_refuses_examples_whose_elements_differ_in_length():
+    words = numpy.empty(2, dtype=object)
+    words[:] = [numpy.arange(1), numpy.arange(2)]
+    sentences = numpy.empty(1, dtype=object)
+    sentences[0] = words
+    stream = DataStream(IndexableDataset({"x": sentences}), iteration_scheme=SequentialScheme(1, 1))
+
+    with pytest.raises(ValueError, match="source 'x' must be arrays of numbers or text, not of"):
+        next(Padding(stream).get_epoch_iterator())

@@ -121,7 +121,13 @@ class Cast(AgnosticSourcewiseTransformer):
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source, keeping its shape."""
-        return each_element(lambda array: array.astype(self.dtype), source_data)
+        try:
+            return each_element(lambda array: array.astype(self.dtype), source_data)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Cast: the source {source_name!r} cannot become {self.dtype}: {error}. "
+                "Name the others in `which_sources`."
+            ) from error
 
 
 class ForceFloatX(AgnosticSourcewiseTransformer):

@@ -122,3 +122,10 @@ def test_values_do_not_change_in_place(batches, dataset):
     before = dataset.n.copy()
     first(ScaleAndShift(Cast(batches, "float64"), 3, 1))
     numpy.testing.assert_array_equal(dataset.n, before)
+
+
+def test_cast_names_the_source_that_is_no_number():
+    stream = DataStream(IndexableDataset({"word": ["a"]}), iteration_scheme=SequentialScheme(1, 1))
+
+    with pytest.raises(ValueError, match="Cast: the source 'word' cannot become float32"):
+        next(Cast(stream, "float32").get_epoch_iterator())

@@ -111,6 +111,8 @@ class SourceReport:
     lengths: dict[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        if not self.dtypes:
+            return "nothing was read"
         shape = "shapes differ" if self.shape is None else f"shape {_show_shape(self.shape)}"
         parts = [" or ".join(self.dtypes), shape]
         if self.minimum is not None:

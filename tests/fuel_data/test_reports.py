@@ -145,3 +145,9 @@ def test_a_histogram_has_at_most_ten_bars_that_cover_all_lengths():
     assert lines[0].startswith("length 3 to 102: ")
     assert lines[-1].startswith("length 903 to 999: ")
     assert sum(int(line.split()[-1]) for line in lines) == 997
+
+
+def test_the_report_of_an_empty_stream_says_that_nothing_was_read():
+    stream = DataStream(IndexableDataset({"x": numpy.zeros((0, 3))}), SequentialScheme(0, 4))
+
+    assert str(stream.report()).endswith("x: nothing was read")

@@ -342,8 +342,8 @@ class Padding(Transformer):
             )
         if any(example.dtype == object for example in examples):
             raise ValueError(
-                f"Padding: the examples of the source {source!r} must be arrays of numbers or text, not "
-                "of objects, as where the elements of an example differ in length too. "
+                f"Padding: the examples of the source {source!r} must be arrays of numbers or "
+                "text, not of objects, as where the elements of an example differ in length too. "
                 "Make one array of each example with Mapping, or leave it out of `mask_sources`."
             )
         rest = {example.shape[1:] for example in examples}

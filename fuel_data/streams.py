@@ -12,6 +12,7 @@ from fuel_data.datasets.base import Dataset, IndexableDataset, IterableDataset, 
 from fuel_data.identity import describe
 from fuel_data.iterator import Stage
 from fuel_data.requests import IterationScheme, skip_requests
+from fuel_data.schemes import BatchSizeScheme, IndexScheme
 
 if TYPE_CHECKING:
     from fuel_data.server.client import ServerDataStream
@@ -102,6 +103,14 @@ class DataStream(AbstractDataStream):
             raise ValueError(
                 f"DataStream: {self.dataset!r} answers requests, so the stream needs an "
                 "`iteration_scheme`. Give one, or write dataset.get_example_stream()."
+            )
+        by_index = getattr(self.dataset, "example_iteration_scheme", None)
+        if isinstance(scheme, BatchSizeScheme) and isinstance(by_index, IndexScheme):
+            # It would take each size for the number of an example.
+            raise ValueError(
+                f"DataStream: {self.dataset!r} is asked by the numbers of examples, but {scheme!r} "
+                "says sizes of batches. Give SequentialScheme or ShuffledScheme, or put Batch over "
+                "a stream of examples."
             )
         count = _known(self.dataset)
         for part in (scheme, *getattr(scheme, "schemes", ())):

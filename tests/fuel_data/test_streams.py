@@ -380,3 +380,8 @@ def test_streams_that_make_their_own_iterators_resume_below_transformers(make):
         restored.set_state(join_arrays(*split_arrays(iterator.get_state())))
         rest = [list(restored), list(restored.data_stream.get_epoch_iterator())]
         assert same_data(rest, [reference[0][step:], reference[1]])
+
+
+def test_sizes_of_batches_are_no_requests_for_a_data_set_that_is_asked_by_number(dataset):
+    with pytest.raises(ValueError, match="says sizes of batches. Give SequentialScheme or"):
+        DataStream(dataset, iteration_scheme=ConstantScheme(2, num_examples=5))

@@ -12,8 +12,12 @@ from fuel_data.datasets.hdf5_base import HDF5Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
 from fuel_data.datasets.hdf5_digests import CHECKED_BYTES, check_digests
 from fuel_data.datasets.hdf5_files import check_sources
+from fuel_data.datasets.pytables import PytablesDataset
 from fuel_data.utils.digests import digest
 from fuel_data.utils.subset import Subset
+
+# Fuel had both in this module.
+__all__ = ["H5PYDataset", "PytablesDataset"]
 
 
 class H5PYDataset(HDF5Dataset):

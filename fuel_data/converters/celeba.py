@@ -8,7 +8,7 @@ import numpy
 
 from fuel_data.converters.archives import ZipImages
 from fuel_data.converters.base import fill_hdf5_file, new_hdf5_file, record_inputs
-from fuel_data.converters.images import open_image, pillow, pixels
+from fuel_data.converters.images import open_image, pixels
 from fuel_data.converters.inputs import (
     add_any_version_argument,
     check_count,
@@ -16,6 +16,7 @@ from fuel_data.converters.inputs import (
     find_inputs,
 )
 from fuel_data.converters.pieces import OnDemand
+from fuel_data.utils.pillow import import_pillow
 from fuel_data.utils.progress import progress_bar
 
 IMAGES, ATTRIBUTES, PARTITION = (
@@ -82,7 +83,7 @@ def convert_celeba(
         raise ValueError(
             f"CelebA: `which_format` must be {' or '.join(formats)}; got {which_format!r}."
         )
-    pillow()
+    import_pillow("CelebA")
     names = [IMAGES, ATTRIBUTES, *([PARTITION] if any_version else [])]
     paths = find_inputs(directory, names)
     check_digests(paths, DIGESTS, any_version)
@@ -134,8 +135,9 @@ class _Faces:
         face = pixels(image, where)
         if not self.small:
             return face
-        image = pillow().fromarray(numpy.ascontiguousarray(face.transpose(1, 2, 0)))
-        image = image.resize((64, 78), pillow().Resampling.LANCZOS)
+        image_module = import_pillow("CelebA")
+        image = image_module.fromarray(numpy.ascontiguousarray(face.transpose(1, 2, 0)))
+        image = image.resize((64, 78), image_module.Resampling.LANCZOS)
         return pixels(image.crop((0, 7, 64, 71)), where)
 
 

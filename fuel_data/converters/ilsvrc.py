@@ -17,7 +17,7 @@ import numpy
 from fuel_data.config_parser import config
 from fuel_data.converters.archives import read_tar
 from fuel_data.converters.base import new_hdf5_file, record_inputs
-from fuel_data.converters.images import open_image, pillow
+from fuel_data.converters.images import open_image
 from fuel_data.converters.inputs import (
     add_any_version_argument,
     check_count,
@@ -27,6 +27,7 @@ from fuel_data.converters.inputs import (
 from fuel_data.converters.matlab import read_mat_structures
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
+from fuel_data.utils.pillow import import_pillow
 from fuel_data.utils.progress import progress_bar
 
 NAME_BYTES = 32
@@ -149,7 +150,7 @@ def convert_ilsvrc(
     ValueError
         If one of them is damaged, or not the expected one.
     """
-    pillow()
+    import_pillow("ILSVRC")
     paths = challenge.find(directory)
     check_digests(paths.values(), challenge.digests, any_version)
     kit = _read_devkit(paths["devkit"], challenge)

@@ -12,13 +12,14 @@ import h5py
 import numpy
 
 from fuel_data.converters.base import INPUTS_ATTRIBUTE, UsageError, label_axes, new_hdf5_file
-from fuel_data.converters.images import fill_size, open_image, pillow, pixels, upright
+from fuel_data.converters.images import fill_size, open_image, pixels, upright
 from fuel_data.converters.pieces import OnDemand, RaggedSource
 from fuel_data.converters.sources import write_source
 from fuel_data.converters.storage import storage_of
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.randomness import key, permutation
 from fuel_data.utils.digests import file_digest
+from fuel_data.utils.pillow import import_pillow
 from fuel_data.utils.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def convert_image_folder(
     ValueError
         If there is no image, an image is damaged, or arguments do not fit together.
     """
-    pillow()
+    import_pillow("A converter of images")
     _check_arguments(splits, fractions, size, color, encoded)
     folder = os.fspath(directory)
     found = {split: _images(folder, split) for split in splits or ("",)}

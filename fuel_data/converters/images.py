@@ -5,26 +5,10 @@ from typing import Any
 
 import numpy
 
-from fuel_data.utils.pillow import import_pillow
+from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
 # A photograph of 67 million pixels; Pillow itself warns above 89 million.
 MAX_PIXELS = 2**26
-
-
-def pillow() -> Any:
-    """Import Pillow.
-
-    Returns
-    -------
-    module
-        ``PIL.Image``.
-
-    Raises
-    ------
-    ImportError
-        If it is missing, with what to do.
-    """
-    return import_pillow("A converter of images")
 
 
 def open_image(content: bytes, where: str) -> Any:
@@ -47,7 +31,7 @@ def open_image(content: bytes, where: str) -> Any:
     ValueError
         If it is no image, or has too many pixels.
     """
-    image_module = pillow()
+    image_module = import_pillow("A converter of images")
     try:
         image = image_module.open(io.BytesIO(content))
     # Pillow's readers fail on damage in many ways.
@@ -76,14 +60,16 @@ def pixels(image: Any, where: str, mode: str = "RGB") -> numpy.ndarray:
     Returns
     -------
     uint8 array of shape (channel, height, width)
-        Pixels from 0 to 255.
+        Pixels from 0 to 255; of 16 bits the upper 8.
 
     Raises
     ------
     ValueError
-        If it is damaged.
+        If it is damaged, or has pixels of 32 bits.
     """
+    to_8_bits = has_16_bits(image, where)
     try:
+        image = upper_8_bits(image) if to_8_bits else image
         array = numpy.asarray(image.convert(mode), dtype=numpy.uint8)
     # As above.
     except Exception as error:
@@ -115,7 +101,7 @@ def decode_image(
     Raises
     ------
     ValueError
-        If it is no image, damaged, or of another size.
+        If it is no image, damaged, of another size, or has pixels of 32 bits.
     """
     image = open_image(content, where)
     if shape is not None and (image.height, image.width) != tuple(shape):
@@ -150,9 +136,10 @@ def fill_size(image: Any, where: str, size: tuple[int, int]) -> Any:
     """
     import PIL.ImageOps
 
-    lanczos = pillow().Resampling.LANCZOS
+    lanczos = import_pillow("A converter of images").Resampling.LANCZOS
+    image = upright(image, where)
     try:
-        return PIL.ImageOps.fit(upright(image, where), size[::-1], lanczos)
+        return PIL.ImageOps.fit(image, size[::-1], lanczos)
     # As above.
     except Exception as error:
         raise ValueError(f"{where} is a damaged image: {error}.") from error
@@ -176,12 +163,14 @@ def upright(image: Any, where: str) -> Any:
     Raises
     ------
     ValueError
-        If it is damaged.
+        If it is damaged, or has pixels of 32 bits.
     """
     import PIL.ImageOps
 
+    to_8_bits = has_16_bits(image, where)
     try:
         image = PIL.ImageOps.exif_transpose(image)
+        image = upper_8_bits(image) if to_8_bits else image
         # Palettes and transparency cannot be scaled.
         return image if image.mode in ("RGB", "L") else image.convert("RGB")
     # As above.

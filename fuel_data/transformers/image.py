@@ -23,7 +23,7 @@ from fuel_data.transformers.base import ExpectsAxisLabels, SourcewiseTransformer
 from fuel_data.transformers.batches import stack
 from fuel_data.transformers.ragged import ragged
 from fuel_data.utils.names import nearest_name
-from fuel_data.utils.pillow import import_pillow
+from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
 _IMAGE = (CHANNEL, HEIGHT, WIDTH)
 _RESAMPLES = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
@@ -50,13 +50,16 @@ class ImagesFromBytes(SourcewiseTransformer):
     Raises
     ------
     ValueError
-        If an item is no image that Pillow can read; when it is met.
+        If an item is no image that Pillow can read, or has pixels of 32 bits, which RGB and L
+        cannot hold; when it is met.
     ImportError
         If Pillow is missing.
 
     Notes
     -----
-    It gives uint8 arrays of shape (channel, height, width), and a list of them for a batch.
+    It gives uint8 arrays of shape (channel, height, width), and a list of them for a batch. Of
+    images with 16 bits, RGB and L have the upper 8; with ``color_mode=None``, arrays have the
+    dtype of the file, such as uint16.
 
     Examples
     --------
@@ -134,15 +137,25 @@ def _decode(encoded: Any, color_mode: str | None, where: str) -> numpy.ndarray:
     # Pillow's readers fail on damage in many ways.
     try:
         image = import_pillow("ImagesFromBytes").open(file)
+    except Exception as error:
+        raise _unreadable(error, where) from error
+    to_8_bits = color_mode in ("RGB", "L") and has_16_bits(image, f"ImagesFromBytes: {where}")
+    try:
+        if to_8_bits:
+            image = upper_8_bits(image)
         if color_mode is not None and image.mode != color_mode:
             image = image.convert(color_mode)
         pixels = numpy.array(image)
     except Exception as error:
-        raise ValueError(
-            f"ImagesFromBytes: {where} is no image that Pillow can read: {error}. Leave it out "
-            "with Filter before it is decoded, or convert the data set again."
-        ) from error
+        raise _unreadable(error, where) from error
     return pixels[numpy.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def _unreadable(error: Exception, where: str) -> ValueError:
+    return ValueError(
+        f"ImagesFromBytes: {where} is no image that Pillow can read: {error}. Leave it out "
+        "with Filter before it is decoded, or convert the data set again."
+    )
 
 
 class _Images(SourcewiseTransformer, ExpectsAxisLabels):

@@ -93,6 +93,30 @@ def test_images_are_converted_to_the_mode_and_grey_ones_have_a_channel(color_mod
     assert all((channel == grey).all() for channel in image)
 
 
+def test_of_16_bits_the_upper_8_are_kept_unless_images_stay_as_they_are():
+    wide = numpy.array([[0, 1000, 30000, 65535]], dtype="uint16")
+    stream = examples([encoded(wide)])
+
+    for mode in ("RGB", "L"):
+        image = first(ImagesFromBytes(stream, color_mode=mode))
+        assert image.dtype == numpy.uint8
+        assert image.tolist() == [[[0, 3, 117, 255]]] * len(mode)
+    assert first(ImagesFromBytes(stream, color_mode=None)).tolist() == [wide.tolist()]
+
+
+@pytest.mark.parametrize(("dtype", "mode"), [("int32", "I"), ("float32", "F")])
+def test_pixels_of_a_range_that_nobody_knows_are_refused(dtype, mode):
+    content = encoded(numpy.full((2, 3), 0.5).astype(dtype), "TIFF")
+
+    with pytest.raises(
+        ValueError,
+        match=f"^ImagesFromBytes: the source 'image': pixels of mode {mode} have no range of 8 "
+        "bits; scale them first",
+    ):
+        first(ImagesFromBytes(examples([content])))
+    assert first(ImagesFromBytes(examples([content]), color_mode=None)).dtype == dtype
+
+
 def test_decoded_images_are_labelled_whatever_was_below():
     stream = batches([PHOTOGRAPH], axes=("batch", "bytes"))
     assert ImagesFromBytes(stream).axis_labels == {"image": AXES}

@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import h5py
@@ -72,7 +72,8 @@ def convert_image_folder(
     Parameters
     ----------
     directory : path
-        The folder. Below a class, images may lie in further folders.
+        The folder. Below a class, images may lie in further folders; folders may be links. Images
+        in no folder of a class are left out, with a warning.
     output_directory : path
         Folder to write into.
     output_filename : str, optional
@@ -110,6 +111,7 @@ def convert_image_folder(
     _check_arguments(splits, fractions, size, color, encoded)
     folder = os.fspath(directory)
     found = {split: _images(folder, split) for split in splits or ("",)}
+    _warn_of_images_in_no_class(folder, splits)
     if skip_damaged:
         found = {split: _readable(folder, names, MODES[color]) for split, names in found.items()}
     classes = sorted({_class(name, split) for split, names in found.items() for name in names})
@@ -161,14 +163,41 @@ def _images(folder: str, split: str) -> list[str]:
     if not os.path.isdir(top):
         raise ValueError(f"{top} is no folder.")
     found = []
-    for place, _, files in os.walk(top):
+    for place, files in _walk(top):
         relative = os.path.relpath(place, folder)
-        found += [
-            os.path.join(relative, file)
-            for file in files
-            if file.lower().endswith(SUFFIXES) and place != top
-        ]
+        if place != top:
+            found += [os.path.join(relative, file) for file in files if _is_image(file)]
     return sorted(found)
+
+
+def _walk(top: str) -> Iterator[tuple[str, list[str]]]:
+    """Give each folder and its files, through links, but not through those that lead back."""
+    # Two classes may be links to one folder; a circle is a folder inside itself.
+    ways = {top: {os.path.realpath(top)}}
+    for place, folders, files in os.walk(top, followlinks=True):
+        way = ways.pop(place)
+        reals = {name: os.path.realpath(os.path.join(place, name)) for name in folders}
+        folders[:] = [name for name in folders if reals[name] not in way]
+        ways |= {os.path.join(place, name): way | {reals[name]} for name in folders}
+        yield place, files
+
+
+def _is_image(file: str) -> bool:
+    return file.lower().endswith(SUFFIXES)
+
+
+def _warn_of_images_in_no_class(folder: str, splits: Sequence[str] | None) -> None:
+    places = [folder, *(os.path.join(folder, split) for split in splits or ())]
+    counts = {place: sum(map(_is_image, next(os.walk(place))[2])) for place in places}
+    total = sum(counts.values())
+    if total:
+        logger.warning(
+            "fuel-convert image_folder: %d %s left out because %s in no folder of a class: %s.",
+            total,
+            "image is" if total == 1 else "images are",
+            "it lies" if total == 1 else "they lie",
+            ", ".join(f"{count} in {place}" for place, count in counts.items() if count),
+        )
 
 
 def _class(name: str, split: str) -> str:

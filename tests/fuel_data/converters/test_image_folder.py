@@ -145,6 +145,44 @@ def test_a_damaged_image_is_named_or_left_out(folder, tmp_path, capsys, caplog):
         assert_array_equal(h5file["targets"][:, 0], [0, 1, 1])
 
 
+def test_classes_may_be_links_and_circles_end(tmp_path, caplog):
+    elsewhere, top = tmp_path / "elsewhere", tmp_path / "top"
+    for place in (elsewhere / "deep", top / "cats"):
+        place.mkdir(parents=True)
+        (place / "a.png").write_bytes(original.image(5, 5, 1, "PNG"))
+    for name in ("dogs", "hounds"):
+        (top / name).symlink_to(elsewhere)
+    (elsewhere / "round").symlink_to(elsewhere)
+    (top / "cats" / "up").symlink_to(top)
+
+    (path,) = convert_image_folder(top, tmp_path)
+
+    with h5py.File(path) as h5file:
+        assert list(h5file["class_names"].asstr()) == ["cats", "dogs", "hounds"]
+        assert h5file["filenames"][:, 0].tolist() == [
+            b"cats/a.png",
+            b"dogs/deep/a.png",
+            b"hounds/deep/a.png",
+        ]
+    assert not caplog.records
+
+
+def test_images_in_no_class_are_counted(folder, tmp_path, caplog):
+    top, images = folder
+    for name in ("train/x.jpg", "train/y.JPG", "z.png", "notes.txt"):
+        (top / name).write_bytes(images["test/cup/e.jpg"])
+
+    convert_image_folder(top, tmp_path, splits=("train", "test"))
+    convert_image_folder(top, tmp_path)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"fuel-convert image_folder: 3 images are left out because they lie in no folder of a "
+        f"class: 1 in {top}, 2 in {top}/train.",
+        f"fuel-convert image_folder: 1 image is left out because it lies in no folder of a "
+        f"class: 1 in {top}.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -185,7 +185,8 @@ def _read_partition(path: str, names: list[str]) -> dict[str, int]:
     """Count the faces of each split, which must follow each other."""
     rows = [line.split() for line in _lines(path)]
     numbers = [row[-1] for row in rows if row]
-    if [row[0] for row in rows if row] != names or numbers != sorted(numbers):
+    in_order = numbers == sorted(numbers) and set(numbers) <= {"0", "1", "2"}
+    if [row[0] for row in rows if row] != names or not in_order:
         raise ValueError(
             f"{path}: expected a line for each face of {ATTRIBUTES}, in the same order, with its "
             "split, 0, 1 or 2, in increasing order."

@@ -255,6 +255,19 @@ def test_celeba(tmp_path, which, height):
                 numpy.testing.assert_allclose(got.mean(axis=(1, 2)), rough, atol=3)
 
 
+@pytest.mark.parametrize(
+    ("line", "other"), [("000005.jpg 2", "000005.jpg 3"), ("000003.jpg 0", "000003.jpg")]
+)
+def test_a_face_in_no_split_is_refused(tmp_path, capsys, line, other):
+    archive, attributes, partition, *_ = original.celeba()
+    partition = partition.replace(line, other)
+    names = ("img_align_celeba.zip", "list_attr_celeba.txt", "list_eval_partition.txt")
+    write(tmp_path, dict(zip(names, (archive, attributes, partition), strict=True)))
+
+    assert convert(tmp_path, "celeba", "64") == 1
+    assert "with its split, 0, 1 or 2, in increasing order" in capsys.readouterr().err
+
+
 def test_dogs_vs_cats(tmp_path):
     train_zip, test_zip, train, test = original.dogs_vs_cats()
     write(tmp_path, {"dogs_vs_cats.train.zip": train_zip, "dogs_vs_cats.test1.zip": test_zip})

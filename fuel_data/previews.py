@@ -12,7 +12,7 @@ import numpy
 from fuel_data.converters.images import open_image
 from fuel_data.datasets.hdf5 import H5PYDataset
 from fuel_data.datasets.hdf5_format import get_all_splits
-from fuel_data.utils.pillow import import_pillow
+from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
 TILE = 112
 GAP = 8
@@ -166,6 +166,8 @@ def _decoded(value: Any) -> Any:
             try:
                 picture = open_image(value.tobytes(), "an image")
                 picture.draft("RGB", (2 * TILE, 2 * TILE))
+                if has_16_bits(picture, "an image"):
+                    picture = upper_8_bits(picture)
                 return numpy.asarray(picture.convert("RGB")).transpose(2, 0, 1)
             # Of what is damaged, the reason is shown; Pillow fails on it in many ways.
             except Exception as error:

@@ -110,6 +110,15 @@ def test_ragged_encoded_and_damaged_images_and_captions_are_drawn(tmp_path, caps
     assert whole.width > 3 * TILE
 
 
+def test_encoded_images_of_16_bits_are_drawn_in_their_shades(tmp_path):
+    file = io.BytesIO()
+    PIL.Image.fromarray(numpy.full((300, 300), 30000, "uint16")).save(file, "PNG")
+
+    drawn = tile(preview(write(tmp_path / "x.hdf5", {"x": [file.getvalue()] * 2})), 0)
+
+    assert drawn[TILE // 2, TILE // 2].tolist() == [30000 >> 8] * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

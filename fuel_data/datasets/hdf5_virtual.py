@@ -3,7 +3,9 @@
 HDF5 gives zeros, or the fill value, for what it does not find there. Here it is an error.
 """
 
+import operator
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import h5py
@@ -43,16 +45,27 @@ def find_parts(dataset: h5py.Dataset) -> list[Part]:
     list of Part
         In increasing order and without gaps. Empty if `dataset` is not virtual, or put together
         in another way.
+
+    Raises
+    ------
+    ValueError
+        If a data set that has some of the values is not there, or is too small.
     """
+    if dataset.ndim == 0 or not dataset.is_virtual:
+        return []
+    sources = dataset.virtual_sources()
+    opened = _open_all(dataset, sources)
+    for source in sources:
+        _check_size(dataset, source, opened)
     dtype = dataset.dtype
-    if dataset.ndim == 0 or dtype.hasobject or dtype.subdtype or not dataset.is_virtual:
+    if dtype.hasobject or dtype.subdtype:
         return []
     parts = []
-    for source in dataset.virtual_sources():
+    for source in sources:
         target = _whole_examples(source.vspace, dataset.shape)
-        if target is None or "%b" in source.file_name:
+        found = opened.get((source.file_name, source.dset_name))
+        if target is None or found is None:
             return []
-        found = _open(dataset, source)
         if found == dataset or found.dtype != dataset.dtype or found.shape[1:] != dataset.shape[1:]:
             return []
         offset = _whole_examples(source.src_space, found.shape)
@@ -66,11 +79,57 @@ def find_parts(dataset: h5py.Dataset) -> list[Part]:
     return parts
 
 
+def _open_all(dataset: h5py.Dataset, sources: Sequence[Any]) -> dict[tuple[str, str], h5py.Dataset]:
+    """Open the data sets that have the values, each once, by the names of file and data set."""
+    files = {".": dataset.file}
+    opened = {}
+    for source in sources:
+        names = source.file_name, source.dset_name
+        # What has a number in its name may be missing: it is then not written yet.
+        if names in opened or "%b" in "".join(names):
+            continue
+        if source.file_name not in files:
+            files[source.file_name] = open_file(_path(dataset, source.file_name))
+        opened[names] = find_dataset(files[source.file_name], source.dset_name)
+    return opened
+
+
+def _check_size(
+    dataset: h5py.Dataset, source: Any, opened: Mapping[tuple[str, str], h5py.Dataset]
+) -> None:
+    """Check that all values are there which a virtual data set wants of another one."""
+    found = opened.get((source.file_name, source.dset_name))
+    space = source.src_space
+    if (
+        found is None
+        or space.get_select_type() not in (h5py.h5s.SEL_HYPERSLABS, h5py.h5s.SEL_POINTS)
+        or _is_endless(space)
+    ):
+        return
+    needed = tuple(int(last) + 1 for last in space.get_select_bounds()[1])
+    if len(needed) != found.ndim or any(map(operator.gt, needed, found.shape)):
+        raise ValueError(
+            f"{dataset.file.filename}: {dataset.name} wants values of {found.file.filename}: "
+            f"{found.name} up to shape {needed}, which has shape {found.shape}. Put the whole "
+            "file back."
+        )
+
+
+def _is_endless(space: h5py.h5s.SpaceID) -> bool:
+    """Tell whether a selection goes on as far as its data set does."""
+    if space.get_select_type() != h5py.h5s.SEL_HYPERSLABS or not space.is_regular_hyperslab():
+        return False
+    _, _, counts, blocks = space.get_regular_hyperslab()
+    return h5py.h5s.UNLIMITED in (*counts, *blocks)
+
+
 def _whole_examples(space: h5py.h5s.SpaceID, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Give the range of a selection that is nothing but all values of a range of examples."""
     if space.get_select_type() == h5py.h5s.SEL_ALL:
         return 0, shape[0]
     if space.get_select_type() != h5py.h5s.SEL_HYPERSLABS or not space.is_regular_hyperslab():
+        return None
+    if _is_endless(space):
         return None
     first, last = space.get_select_bounds()
     is_box = space.get_select_npoints() == _volume(first, last)
@@ -84,12 +143,6 @@ def _volume(first: tuple[int, ...], last: tuple[int, ...]) -> int:
     for start, end in zip(first, last, strict=True):
         volume *= end - start + 1
     return volume
-
-
-def _open(dataset: h5py.Dataset, source: Any) -> h5py.Dataset:
-    if source.file_name == ".":
-        return find_dataset(dataset.file, source.dset_name)
-    return find_dataset(open_file(_path(dataset, source.file_name)), source.dset_name)
 
 
 def _path(dataset: h5py.Dataset, name: str) -> str:

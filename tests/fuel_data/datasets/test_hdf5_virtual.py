@@ -68,6 +68,39 @@ def test_a_missing_file_is_an_error_and_no_fill_value(tmp_path):
         H5PYDataset(path, ("train",))
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_with_too_few_examples_is_an_error_and_no_other_examples(
+    tmp_path, interleaved, number
+):
+    path = write(tmp_path, interleaved)
+    with h5py.File(tmp_path / f"part {number}.hdf5", "r+") as file:
+        few = file["x"][:20]
+        options = {"compression": file["x"].compression}
+        del file["x"]
+        file.create_dataset("x", data=few, **options)
+
+    message = (
+        rf"all.hdf5: /x wants values of .*part {number}.hdf5: /x up to shape \(35, 4\), which "
+        r"has shape \(20, 4\). Put the whole file back."
+    )
+    with pytest.raises(ValueError, match=message):
+        H5PYDataset(path, ("train",)).get_data(None, [89, 0])
+
+
+def test_a_part_that_may_still_grow_has_what_is_there(tmp_path):
+    with h5py.File(tmp_path / "part.hdf5", "w") as file:
+        file.create_dataset("x", data=VALUES[:20], maxshape=(None, 4))
+    layout = h5py.VirtualLayout((20, 4), "int16", maxshape=(None, 4))
+    source = h5py.VirtualSource("part.hdf5", "x", (20, 4), maxshape=(None, 4))
+    layout[: h5py.h5s.UNLIMITED] = source[: h5py.h5s.UNLIMITED]
+    with h5py.File(tmp_path / "all.hdf5", "w", libver="latest") as file:
+        file.create_virtual_dataset("x", layout)
+
+    with h5py.File(tmp_path / "all.hdf5") as file:
+        assert_array_equal(SourceReader(file["x"]).read(slice(0, 20)), VALUES[:20])
+
+
 def test_a_change_in_one_of_the_files_is_refused(tmp_path):
     dataset = H5PYDataset(write(tmp_path), ("train",))
     with h5py.File(tmp_path / "part 1.hdf5", "r+") as file:

@@ -47,7 +47,7 @@ class H5PYDataset(HDF5Dataset):
     keep_order : bool, optional
         As in Fuel, examples stand in the order of the file, each once, by default. With True they
         stand in the order of `which_sets`, of the indices of a split and of `subset`, and as often
-        as they are named there.
+        as they are named there. A file whose sources stand in different orders needs it.
     cache_bytes : int, optional
         How much memory the chunks of one compressed source may take that were read before; 128 MiB
         by default.
@@ -75,7 +75,8 @@ class H5PYDataset(HDF5Dataset):
         If the file is neither at its path nor in the data path.
     ValueError
         If a split or a source is not in the file, if sources have different numbers of examples,
-        or, when a file is opened again, if it has changed.
+        if putting each in the order of the file would pair wrong ones, or, when a file is opened
+        again, if it has changed.
 
     Notes
     -----
@@ -162,8 +163,30 @@ class H5PYDataset(HDF5Dataset):
                 f"{h5file.filename}: the sources must have equal numbers of examples in "
                 f"{', '.join(self.which_sets)}; got {numbers}. Choose some of them by `sources`."
             )
+        self._check_pairs(h5file)
         # Mostly all sources have one subset; then a request is looked up in it once.
         return [subsets[0] if subset == subsets[0] else subset for subset in subsets]
+
+    def _check_pairs(self, h5file: h5py.File) -> None:
+        """Check that what belongs together still does when each source is sorted by itself."""
+        if self.keep_order or hdf5_format.have_same_rows(h5file, self.which_sets, self.sources):
+            return
+        as_named = hdf5_format.get_subsets(h5file, self.which_sets, self.sources, keep_order=True)
+        are_ranges = not any(subset.is_list for subset in as_named)
+        if are_ranges or all(subset == as_named[0] for subset in as_named):
+            return
+        chosen = self.user_given_subset
+        if not isinstance(chosen, slice):
+            chosen = numpy.asarray(chosen, dtype=numpy.int64)
+        # Where each example is named first, in the order of the file.
+        places = [numpy.unique(subset.indices(), return_index=True)[1] for subset in as_named]
+        for source, of_source in zip(self.sources, places, strict=True):
+            if not numpy.array_equal(of_source[chosen], places[0][chosen]):
+                raise ValueError(
+                    f"{h5file.filename}: the examples of {self.sources[0]} and {source} stand in "
+                    f"different orders in {', '.join(self.which_sets)}, so sorting would pair "
+                    "wrong ones. Give keep_order=True, or one of the sources by `sources`."
+                )
 
     def about(self, h5file: h5py.File) -> Any:
         """Give the attribute ``split`` as plain data; see `HDF5Dataset.about`."""

@@ -383,6 +383,37 @@ def get_subsets(
     return subsets
 
 
+def have_same_rows(h5file: h5py.File, splits: Iterable[str], sources: Sequence[str]) -> bool:
+    """Tell whether each split selects the same of all sources, without reading indices.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+    splits : iterable of str
+        Names of splits.
+    sources : sequence of str
+        Names of sources that all of them have.
+
+    Returns
+    -------
+    bool
+        True if the rows of each split have the same bounds, or refer to the same indices.
+    """
+    rows = {(row.split, row.source): row for row in split_rows(h5file)}
+
+    def selection(split: str, source: str) -> Any:
+        row = rows[split, source]
+        return h5file[row.indices] if row.indices else (row.start, row.stop)
+
+    return all(
+        selection(split, source) == first
+        for split in splits
+        for first in [selection(split, sources[0])]
+        for source in sources[1:]
+    )
+
+
 def _row_subset(h5file: h5py.File, row: SplitRow, num_examples: int, keep_order: bool) -> Subset:
     selection = h5file[row.indices][()] if row.indices else slice(row.start, row.stop)
     try:

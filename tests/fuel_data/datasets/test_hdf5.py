@@ -298,7 +298,7 @@ def test_sources_of_different_lengths_are_refused(tmp_path):
 def test_sources_may_choose_different_examples(tmp_path, load_in_memory):
     with h5py.File(tmp_path / "x.hdf5", "w") as h5file:
         h5file["x"], h5file["y"] = TARGETS, TARGETS
-        h5file["x_indices"], h5file["y_indices"] = [1, 4, 6], [0, 9, 2]
+        h5file["x_indices"], h5file["y_indices"] = [1, 4, 6], [0, 2, 9]
         references = {name: (-1, -1, h5file[f"{name}_indices"].ref) for name in "xy"}
         h5file.attrs["split"] = H5PYDataset.create_split_array({"a": references})
 
@@ -308,6 +308,76 @@ def test_sources_may_choose_different_examples(tmp_path, load_in_memory):
 
     assert_array_equal(x, TARGETS[[6, 1]])
     assert_array_equal(y, TARGETS[[9, 0]])
+
+
+def write_numbers(path, **splits):
+    """A file where number i is example i of `x`, and stands where `splits` say in `y`."""
+    with h5py.File(path, "w") as h5file:
+        h5file["x"], h5file["y"] = numpy.arange(5), numpy.arange(5)
+        found = {}
+        for split, rows in splits.items():
+            found[split] = {source: (*part, None) for source, part in rows.items()}
+            for source, part in rows.items():
+                if isinstance(part, list):
+                    h5file[f"{split} {source}"] = part
+                    found[split][source] = (-1, -1, h5file[f"{split} {source}"].ref)
+        h5file.attrs["split"] = H5PYDataset.create_split_array(found)
+    return path
+
+
+TURNED = {"train": {"x": (0, 3), "y": (2, 5)}, "test": {"x": (3, 5), "y": (0, 2)}}
+
+
+@pytest.mark.parametrize(
+    ("splits", "subset", "x", "y"),
+    [
+        (TURNED, None, [0, 1, 2, 3, 4], [2, 3, 4, 0, 1]),
+        ({"one": {"x": [3, 1], "y": [0, 2]}}, None, [3, 1], [0, 2]),
+        ({"one": {"x": [3, 1], "y": [1, 3]}}, None, [3, 1], [1, 3]),
+        ({"one": {"x": [4, 3, 1], "y": [4, 0, 2]}}, [1, 0], [3, 4], [0, 4]),
+    ],
+    ids=["splits", "indices", "the same indices", "subset"],
+)
+def test_sources_that_sorting_would_pair_wrongly_need_keep_order(
+    tmp_path, load_in_memory, splits, subset, x, y
+):
+    path = write_numbers(tmp_path / "turned.hdf5", **splits)
+    options = {"subset": subset, "load_in_memory": load_in_memory}
+
+    with pytest.raises(
+        ValueError,
+        match=r"turned.hdf5: the examples of x and y stand in different orders in .*, so sorting "
+        r"would pair wrong ones. Give keep_order=True",
+    ):
+        H5PYDataset(path, tuple(splits), **options)
+    kept = H5PYDataset(path, tuple(splits), keep_order=True, **options)
+
+    assert_array_equal(kept.get_data(None, slice(0, len(x))), [x, y])
+
+
+@pytest.mark.parametrize(
+    ("splits", "subset", "x", "y"),
+    [
+        ({"one": {"x": [3, 1], "y": [2, 0]}}, None, [1, 3], [0, 2]),
+        ({"one": {"x": [1, 3], "y": (2, 4)}}, None, [1, 3], [2, 3]),
+        ({"one": {"x": [3, 1, 0], "y": [4, 2, 1]}}, [], [], []),
+        ({"one": {"x": (0, 3), "y": (1, 5)}}, slice(0, 2), [0, 1], [1, 2]),
+        ({"one": {"x": [0, 1, 3], "y": (1, 5)}}, slice(0, 2), [0, 1], [1, 2]),
+        (
+            {"one": {"x": (0, 2), "y": (1, 3)}, "two": {"x": (3, 4), "y": (4, 5)}},
+            None,
+            [0, 1, 3],
+            [1, 2, 4],
+        ),
+    ],
+)
+def test_sources_that_sorting_pairs_rightly_need_nothing(tmp_path, splits, subset, x, y):
+    path = write_numbers(tmp_path / "numbers.hdf5", **splits)
+    dataset = H5PYDataset(path, tuple(splits), subset=subset)
+
+    assert dataset.num_examples == len(x)
+    if x:
+        assert_array_equal(dataset.get_data(None, slice(0, len(x))), [x, y])
 
 
 def test_a_file_that_is_no_hdf5_file_is_an_error_with_its_name(tmp_path):

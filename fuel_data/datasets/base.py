@@ -469,7 +469,10 @@ def _out_of_range(who: str, request: Any, num_examples: int) -> ValueError:
 
 def _index(data: Any, request: int | slice | numpy.ndarray) -> Any:
     if not isinstance(request, numpy.ndarray) or hasattr(data, "shape"):
-        return data[request]
+        found = data[request]
+        # Only a list of indices makes numpy copy, and who changes a batch changes no data set.
+        is_view = isinstance(found, numpy.ndarray) and not isinstance(request, numpy.ndarray)
+        return found.copy() if is_view else found
     return [data[index] for index in request.tolist()]
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy
+
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import KindMismatchError
 from fuel_data.iterator import Stage
@@ -99,9 +101,14 @@ class Window(LeftoverTransformer):
         leftover.offset += 1
         self.drop_if_empty(stage)
         return (
-            sequence[source : source + self.source_window],
-            sequence[target : target + self.target_window],
+            _copied(sequence[source : source + self.source_window]),
+            _copied(sequence[target : target + self.target_window]),
         )
+
+
+def _copied(window: Any) -> Any:
+    """Copy a window, because others overlap it and may not change when somebody changes it."""
+    return window.copy() if isinstance(window, numpy.ndarray) else window
 
 
 def _check_stream(who: str, data_stream: AbstractDataStream, target_source: str) -> None:

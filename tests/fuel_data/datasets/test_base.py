@@ -223,3 +223,17 @@ def test_a_data_set_whose_epochs_differ_resumes_in_any_of_them():
 
 def test_a_repr_names_sources_and_size(letters):
     assert repr(letters) == "IndexableDataset(x, y, 6 examples)"
+
+
+@pytest.mark.parametrize("request_", [1, slice(0, 3), [0, 1]], ids=str)
+def test_changing_what_was_read_does_not_change_the_data_set(request_):
+    ragged = numpy.empty(3, dtype=object)
+    ragged[:] = [numpy.arange(number, number + 2) for number in range(3)]
+    arrays = IndexableDataset({"x": numpy.arange(6.0).reshape(3, 2), "rows": ragged})
+
+    x, rows = arrays.get_data(request=request_)
+    x *= 10
+    rows[...] = 0
+
+    assert arrays.x.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert [row.tolist() for row in arrays.rows] == [[0, 1], [1, 2], [2, 3]]

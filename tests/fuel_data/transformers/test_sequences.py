@@ -7,6 +7,7 @@ from fuel_data.datasets import IndexableDataset, IterableDataset
 from fuel_data.exceptions import KindMismatchError
 from fuel_data.schemes import SequentialScheme
 from fuel_data.streams import DataStream
+from fuel_data.transformers import Mapping
 from fuel_data.transformers.sequences import NGrams, Window
 
 
@@ -73,6 +74,24 @@ def test_an_epoch_that_is_left_leaks_no_window_into_the_next():
     next(grams.get_epoch_iterator())
 
     assert windows(grams, epoch=1) == [([1], 2), ([2], 3), ([4], 5)]
+
+
+def scale_in_place(item):
+    for values in item:
+        values *= 10
+    return item
+
+
+def test_a_window_that_is_changed_in_place_changes_no_other():
+    windows_below = Window(1, 2, 2, True, sequences(numpy.arange(1, 6)))
+    stream = Mapping(windows_below, scale_in_place)
+    iterator = stream.get_epoch_iterator()
+    next(iterator)
+    resumed = stream.get_epoch_iterator()
+    resumed.set_state(iterator.get_state())
+
+    for windows_ in (next(iterator), next(resumed)):
+        assert [window.tolist() for window in windows_] == [[20, 30], [30, 40]]
 
 
 def test_windows_keep_their_labels_and_a_single_target_has_no_time():

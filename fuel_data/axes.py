@@ -5,7 +5,10 @@ instead of guessing from the rank. Any name is allowed; these are the ones that 
 uses and that converters write into HDF5 files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
 
 BATCH = "batch"
 TIME = "time"
@@ -58,3 +61,27 @@ def with_batch(axis_labels: AxisLabels | None) -> AxisLabels | None:
         source: None if labels is None else (BATCH, *labels)
         for source, labels in axis_labels.items()
     }
+
+
+def examples_first(values: Any, labels: Sequence[str] | None) -> Any:
+    """Turn a batch so that its first axis is the examples.
+
+    Parameters
+    ----------
+    values : array or list
+        A batch of one source.
+    labels : sequence of str or None
+        Names of its axes. Without `BATCH` among them the examples are on the first axis.
+
+    Returns
+    -------
+    array or list
+        The same values, not copied.
+
+    Examples
+    --------
+    >>> examples_first(numpy.zeros((7, 2)), ("time", "batch")).shape
+    (2, 7)
+    """
+    axis = list(labels).index(BATCH) if labels and BATCH in labels else 0
+    return numpy.moveaxis(values, axis, 0) if 0 < axis < numpy.ndim(values) else values

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy
 
+from fuel_data.axes import examples_first
+
 _MAX_SHOWN = 60
 _BAR_WIDTH = 30
 _MAX_BARS = 10
@@ -200,15 +202,22 @@ def report_on(stream: Any, iterator: Any, num_items: int | None) -> Report:
     """
     if num_items is not None and num_items < 0:
         raise ValueError(f"report: `num_items` must be at least 0 or None; got {num_items}.")
+    labels: Mapping[str, Any] = stream.axis_labels or {}
     summaries = [_Summary() for _ in stream.sources]
     num_read = num_examples = 0
     for item in islice(iterator, num_items):
         num_read += 1
-        num_examples += 1 if stream.produces_examples else (len(item[0]) if item else 0)
-        for summary, data in zip(summaries, item, strict=True):
-            summary.add([data] if stream.produces_examples else data)
+        if stream.produces_examples:
+            batch = [[example] for example in item]
+        else:
+            batch = [
+                examples_first(data, labels.get(source))
+                for source, data in zip(stream.sources, item, strict=True)
+            ]
+        num_examples += len(batch[0]) if batch else 0
+        for summary, examples in zip(summaries, batch, strict=True):
+            summary.add(examples)
     is_whole = num_items is None or num_read < num_items or stream.num_batches == num_read
-    labels: Mapping[str, Any] = stream.axis_labels or {}
     sources = {
         source: summary.finish(labels.get(source))
         for source, summary in zip(stream.sources, summaries, strict=True)

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy
 
+from fuel_data.axes import examples_first
 from fuel_data.converters.arrays import default_labels
 from fuel_data.converters.base import UsageError, fill_hdf5_file, new_hdf5_file, record_inputs
 from fuel_data.utils.progress import progress_bar
@@ -137,16 +138,11 @@ def _batches(stream: Any, split: str, epoch: int, left: int | None) -> Iterator[
             if stream.produces_examples:
                 batch = [[values] for values in item]
             else:
-                batch = [_examples_first(*pair) for pair in zip(item, labels, strict=True)]
+                batch = [examples_first(*pair) for pair in zip(item, labels, strict=True)]
                 _check_lengths(stream.sources, batch, split)
             batch = [values[:left] for values in batch]
             left = None if left is None else left - len(batch[0])
             yield batch
-
-
-def _examples_first(values: Any, labels: Sequence[str] | None) -> Any:
-    axis = list(labels).index("batch") if labels and "batch" in labels else 0
-    return numpy.moveaxis(values, axis, 0) if axis else values
 
 
 def _check_lengths(sources: Sequence[str], batch: Sequence[Any], split: str) -> None:

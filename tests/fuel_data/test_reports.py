@@ -39,6 +39,25 @@ def test_a_report_says_what_is_in_each_source(dataset, by_batches):
     assert name.lengths == {1: 2, 2: 1, 3: 1}
 
 
+def test_examples_are_counted_along_the_batch_axis():
+    words = numpy.arange(28).reshape(4, 7)
+    labels = {"words": ("batch", "time"), "target": ("batch",)}
+    dataset = IndexableDataset({"words": words, "target": numpy.arange(4)}, axis_labels=labels)
+    turned = Mapping(
+        DataStream(dataset, SequentialScheme(4, 2)),
+        lambda item: (item[0].T, item[1]),
+        axis_labels={"words": ("time", "batch"), "target": ("batch",)},
+    )
+
+    report = turned.report()
+
+    assert report.num_examples == 4
+    assert report.sources["words"].shape == (7,)
+    assert report.sources["words"].lengths == {7: 4}
+    assert report.sources["words"].axis_labels == ("time", "batch")
+    assert report.sources["target"].shape == ()
+
+
 def test_a_report_prints_as_a_table(dataset):
     assert str(dataset.get_example_stream().report()) == (
         "DataStream(IndexableDataset(image, word, name, 4 examples), "

@@ -3,8 +3,10 @@
 import contextlib
 import multiprocessing
 import multiprocessing.connection
+import os
 import pickle
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,8 +68,12 @@ class ProducerSocket(zmq.Socket):
         ready = dict(poller.poll())
         if self in ready or self.poll(_ON_ITS_WAY):
             return
-        process.join()
-        raise ProducerError(_reason(process, errors))
+        status, report = _end_of(process, errors)
+        raise ProducerError(
+            report
+            or f"the producer ended (exit status {status}) while the consumer waited for another "
+            "message."
+        )
 
 
 def producer_consumer(
@@ -102,7 +108,7 @@ def producer_consumer(
     Raises
     ------
     ProducerError
-        If the producer fails, with its traceback, or ends while the consumer waits.
+        If the producer fails, with its traceback, dies, or ends while the consumer waits.
     ValueError
         If the producer cannot be handed to another process.
     """
@@ -117,8 +123,11 @@ def producer_consumer(
         at_end.callback(_end, process)
         socket.watch(process, errors)
         result = consumer(socket)
+        # What can be read is a report, or the end of a producer that has ended.
         if errors.poll():
-            raise ProducerError(_reason(process, errors))
+            status, report = _end_of(process, errors)
+            if report or status:
+                raise ProducerError(report or f"the producer died (exit status {status}).")
         return result
 
 
@@ -157,6 +166,7 @@ def _start(producer: Callable, address: str) -> tuple[Any, Any]:
 
 
 def _produce(producer: Callable, address: str, errors: Any) -> None:
+    threading.Thread(target=_end_with_consumer, daemon=True).start()
     try:
         with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
             socket.connect(address)
@@ -166,17 +176,26 @@ def _produce(producer: Callable, address: str, errors: Any) -> None:
         raise SystemExit(1) from None
 
 
+def _end_with_consumer() -> None:
+    consumer = multiprocessing.parent_process()
+    assert consumer is not None
+    # Another child of the consumer may keep the pipe open that tells of its end, so the parent's
+    # number is looked at, too.
+    while consumer.is_alive() and os.getppid() == consumer.pid:
+        consumer.join(1)
+    os._exit(1)
+
+
 def _end(process: Any) -> None:
     process.terminate()
     process.join()
     process.close()
 
 
-def _reason(process: Any, errors: Any) -> str:
+def _end_of(process: Any, errors: Any) -> tuple[int, str]:
+    """Wait for the end of a producer that ends; give its exit status, and its report or ''."""
+    report = ""
     with contextlib.suppress(EOFError):
-        if errors.poll():
-            return f"the producer failed:\n{errors.recv()}"
-    return (
-        f"the producer ended (exit status {process.exitcode}) while the consumer waited for "
-        "another message."
-    )
+        report = f"the producer failed:\n{errors.recv()}"
+    process.join()
+    return process.exitcode, report

@@ -1,6 +1,12 @@
+import contextlib
 import functools
+import multiprocessing
 import os
+import select
+import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 import zmq
@@ -23,8 +29,22 @@ def count(sender, number, fail_after=None, end_after=None):
         sender.send_pyobj(index)
 
 
+def die_after_three(sender):
+    count(sender, 3)
+    sender.close()
+    sender.context.term()
+    os._exit(3)
+
+
 def receive(receiver, number):
     return [receiver.recv_pyobj() for _ in range(number)]
+
+
+def receive_and_wait_for_the_end(receiver, number):
+    received = receive(receiver, number)
+    (producer,) = multiprocessing.active_children()
+    producer.join()
+    return received
 
 
 def receive_endpoint(receiver):
@@ -63,6 +83,58 @@ def test_a_producer_that_fails_is_an_error_with_its_traceback():
 
     with pytest.raises(ProducerError, match=r"(?s)failed:.*in count.*KeyError: 'no such image'"):
         producer_consumer(failing, functools.partial(receive, number=5))
+
+
+def test_a_producer_may_end_before_the_consumer_does():
+    consumer = functools.partial(receive_and_wait_for_the_end, number=3)
+
+    assert producer_consumer(functools.partial(count, number=3), consumer) == [0, 1, 2]
+    with pytest.raises(ProducerError, match=r"(?s)failed:.*KeyError: 'no such image'"):
+        producer_consumer(functools.partial(count, number=4, fail_after=3), consumer)
+    with pytest.raises(ProducerError, match=r"the producer died \(exit status 3\)\.$"):
+        producer_consumer(die_after_three, consumer)
+
+
+PROGRAM = """
+import os
+from fuel_data.utils.parallel import producer_consumer
+
+def produce(sender):
+    while True:
+        sender.send_pyobj(os.getpid())
+
+def consume(receiver):
+    while True:
+        print(receiver.recv_pyobj(), flush=True)
+        input()
+
+if __name__ == "__main__":
+    producer_consumer(produce, consume)
+"""
+
+
+def test_the_producer_of_a_consumer_that_is_killed_ends(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    consumer = subprocess.Popen(
+        [sys.executable, tmp_path / "program.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    producer = os.pidfd_open(int(consumer.stdout.readline()))
+    try:
+        consumer.kill()
+        consumer.wait()
+
+        ended, _, _ = select.select([producer], [], [], 10)
+
+        assert ended
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(producer, signal.SIGKILL)
+        os.close(producer)
+        # To its end: the producer holds the other end of this pipe, too.
+        consumer.communicate()
 
 
 def test_a_producer_that_dies_is_an_error_after_what_it_has_sent():

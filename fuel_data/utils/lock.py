@@ -13,8 +13,8 @@ from collections.abc import Iterator
 # What this process holds: the path of what is locked → its descriptors, the last taken last.
 _readlocks: dict[str, list[int]] = {}
 _writelocks: dict[str, list[int]] = {}
-# The one lock of `get_lock`: its descriptor, and how often it was taken.
-_lock: list[int] = []
+# The one lock of `get_lock`: for each time that it was taken, its folder and its descriptor.
+_lock: list[tuple[str, int]] = []
 
 
 def take_lock(
@@ -176,13 +176,25 @@ def get_lock(lock_dir: str | os.PathLike[str]) -> None:
     ----------
     lock_dir : path
         The folder, made if it is not there. The lock is the file ``lock`` in it.
+
+    Raises
+    ------
+    ValueError
+        If this process holds the lock of another folder.
     """
+    folder = os.path.realpath(lock_dir)
     if not _lock:
-        os.makedirs(lock_dir, exist_ok=True)
-        descriptor = take_lock(os.path.join(lock_dir, "lock"))
+        os.makedirs(folder, exist_ok=True)
+        descriptor = take_lock(os.path.join(folder, "lock"))
         assert descriptor is not None
-        _lock.append(descriptor)
+        _lock.append((folder, descriptor))
         return
+    held, _ = _lock[0]
+    if folder != held:
+        raise ValueError(
+            f"get_lock: this process holds the lock of {held}; release it before "
+            f"{os.fspath(lock_dir)}."
+        )
     _lock.append(_lock[0])
 
 
@@ -196,6 +208,6 @@ def release_lock() -> None:
     """
     if not _lock:
         raise ValueError("release_lock: this process holds no lock of get_lock.")
-    descriptor = _lock.pop()
+    _, descriptor = _lock.pop()
     if not _lock:
         os.close(descriptor)

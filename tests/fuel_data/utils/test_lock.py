@@ -90,6 +90,24 @@ def test_the_lock_of_a_folder_counts_how_often_it_was_taken(tmp_path):
     os.close(lock.take_lock(tmp_path / "locks" / "lock", wait=False))
 
 
+def test_another_folder_is_not_locked_by_the_lock_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lock.get_lock("first")
+    refusal = f"holds the lock of {tmp_path}/first; release it before {tmp_path}/second.$"
+    with pytest.raises(ValueError, match=f"^get_lock: this process {refusal}"):
+        lock.get_lock(tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+    lock.get_lock(tmp_path / "first")
+    lock.release_lock()
+    lock.release_lock()
+
+    lock.get_lock(tmp_path / "second")
+
+    assert lock.take_lock(tmp_path / "second" / "lock", wait=False) is None
+    os.close(lock.take_lock(tmp_path / "first" / "lock", wait=False))
+    lock.release_lock()
+
+
 def test_giving_back_what_was_not_taken_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="holds no lock of get_lock"):
         lock.release_lock()

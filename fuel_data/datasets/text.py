@@ -1,15 +1,20 @@
 """Text, a sentence in a line, as numbers."""
 
+import gzip
 import io
 import json
 import os
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from fuel_data.datasets.base import Dataset, Request
 from fuel_data.utils.digests import digest
 from fuel_data.utils.formats import open_
+
+# What reading a packed file raises if its bytes are not those that were written.
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 class TextFile(Dataset):
@@ -27,7 +32,8 @@ class TextFile(Dataset):
     dictionary : mapping of str to int, or path
         The number of each token. A path is that of a JSON object (``.json``), a pickled dict
         (``.pkl``, ``.pickle``; it is read without running code), or a text in UTF-8 with a token in
-        each line, numbered from 0. What is read from a path does not go into checkpoints.
+        each line, numbered from 0. No token may be there twice. What is read from a path does not
+        go into checkpoints.
     bos_token : str or None, optional
         Token to put before each sentence; None for none.
     eos_token : str or None, optional
@@ -306,11 +312,14 @@ class Lines:
             raise ValueError(
                 f"{self.where()} is not {self.encoding}: {error}. Say by `encoding` what it is."
             ) from error
-        except EOFError as error:
-            raise ValueError(f"{self.where()}: the file has been cut short: {error}") from error
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
         self._offset += len(line) if self._is_plain else bool(line)
         self._lines += bool(line)
         return text
+
+    def _damaged(self, error: Exception) -> ValueError:
+        return ValueError(f"{self.where()}: the file is cut short or damaged: {error}")
 
     def where(self) -> str:
         """Say which line was read, or failed to be.
@@ -348,7 +357,7 @@ class Lines:
         Raises
         ------
         ValueError
-            If the file there has another size now.
+            If the file there has another size now, or cannot be unpacked.
         """
         self.close()
         self._number, size, self._offset = position
@@ -362,11 +371,14 @@ class Lines:
                 f"bytes, and has {found:,} now. Put the old file back, or begin anew."
             )
         file = self._open()
-        if self._is_plain:
-            file.seek(self._offset)
-        else:
-            for _ in range(self._offset):
-                file.readline()
+        try:
+            if self._is_plain:
+                file.seek(self._offset)
+            else:
+                for _ in range(self._offset):
+                    file.readline()
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
 
     def close(self) -> None:
         """Close the file that is open; the position stays."""
@@ -406,15 +418,27 @@ def _read_dictionary(path: str) -> dict[str, int]:
             with open(path, "rb") as file:
                 found = _PlainUnpickler(file).load()
         else:
-            with open(path, encoding="utf-8") as file:
-                is_json = path.endswith(".json")
-                lines = [] if is_json else file.read().splitlines()
-                found = (
-                    json.load(file) if is_json else dict(zip(lines, range(len(lines)), strict=True))
-                )
+            # Only line feeds end lines; `str.splitlines` has others, which may be in tokens.
+            with open(path, encoding="utf-8", newline="\n") as file:
+                if path.endswith(".json"):
+                    found = json.load(file, object_pairs_hook=_without_repeats)
+                else:
+                    found = _without_repeats(
+                        (line.removesuffix("\n").removesuffix("\r"), number)
+                        for number, line in enumerate(file)
+                    )
     except (ValueError, EOFError, pickle.UnpicklingError) as error:
         raise ValueError(f"The dictionary {path} cannot be read: {error}.") from error
     pairs = found.items() if isinstance(found, dict) else [(None, None)]
     if not all(type(token) is str and type(number) is int for token, number in pairs):
         raise ValueError(f"The dictionary {path} must hold tokens and their whole numbers.")
+    return found
+
+
+def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for token, number in pairs:
+        if token in found:
+            raise ValueError(f"{token!r} has two numbers, {found[token]} and {number}")
+        found[token] = number
     return found

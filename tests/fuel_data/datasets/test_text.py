@@ -139,6 +139,25 @@ def test_a_dictionary_is_read_from_its_path_and_stays_out_of_pickles(tmp_path, t
     assert dataset.identity() == TextFile(two, WORDS).identity()
 
 
+def test_lines_of_a_dictionary_end_in_line_feeds_only(tmp_path, two):
+    odd = [f"a{char}b" for char in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r"]
+    path = write(tmp_path, "d.txt", "\n".join([*WORDS, *odd]) + "\r\n")
+
+    tokens = TextFile(two, path).dictionary
+
+    assert tokens == {**WORDS, **{token: 6 + number for number, token in enumerate(odd)}}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("d.txt", "<UNK>\na\nb\na\n"), ("d.json", '{"a": 1, "b": 2, "a": 3}')]
+)
+def test_a_dictionary_with_a_token_twice_is_refused(tmp_path, two, name, text):
+    path = write(tmp_path, name, text)
+
+    with pytest.raises(ValueError, match=rf"{name} cannot be read: 'a' has two numbers, 1 and 3\."):
+        TextFile(two, path)
+
+
 def test_a_pickled_dictionary_runs_no_code(tmp_path, two):
     (tmp_path / "evil.pkl").write_bytes(pickle.dumps(os.getcwd))
 
@@ -166,15 +185,37 @@ def test_what_is_met_on_the_way_is_said_with_its_place(tmp_path, two):
         sentences(TextFile(latin, WORDS))
     with pytest.raises(KeyError, match=r"1.txt, near byte 12: 'dog' is not in the dictionary"):
         sentences(TextFile(two, WORDS, unk_token=None))
-    packed = write(tmp_path, "cut.txt.gz", "a\n" * 5000)
-    packed.write_bytes(packed.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=r"cut.txt.gz, near byte .*: the file has been cut short"):
-        sentences(TextFile(packed, WORDS))
     with pytest.raises(ValueError, match="'utf-9', which is unknown"):
         sentences(TextFile(two, WORDS, encoding="utf-9"))
     scheme = SequentialScheme(3, 1)
     with pytest.raises(ValueError, match="takes a state from `open` and no request"):
         next(DataStream(TextFile(two, WORDS), iteration_scheme=scheme).get_epoch_iterator())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("change", ["first byte", "tables", "checksum", "end"])
+def test_a_packed_file_that_is_damaged_is_named(tmp_path, encoding, change):
+    packed = write(tmp_path, "x.txt.gz", "a\n" * 5000, encoding)
+    stream = DataStream(TextFile(packed, WORDS, encoding=encoding))
+    with stream.get_epoch_iterator() as iterator:
+        for _ in range(4999):
+            next(iterator)
+        state = iterator.get_state()
+    data = bytearray(packed.read_bytes())
+    if change == "end":
+        del data[-9:]
+    else:
+        data[{"first byte": 0, "tables": 10, "checksum": -8}[change]] ^= 0xFF
+    packed.write_bytes(data)
+    words = r"TextFile: .*x.txt.gz, near (byte|line) [\d,]+: the file is cut short or damaged: ."
+
+    with pytest.raises(ValueError, match=words):
+        list(stream.get_epoch_iterator())
+    if change != "end":
+        again = stream.get_epoch_iterator()
+        with pytest.raises(ValueError, match=words):
+            again.set_state(state)
+            list(again)
 
 
 @pytest.mark.parametrize("inside", ["", "1-billion-word-language-modeling-benchmark-r13output/"])

@@ -178,13 +178,15 @@ class _Copy:
             used = self.folder / "used"
             descriptor = _in_use.get(key)
             new = None if descriptor is not None else take_lock(used, shared=True)
-            if self._is_right():
-                os.utime(used)
+            try:
+                if self._is_right():
+                    os.utime(used)
+                    if new is not None:
+                        _in_use[key], new = new, None
+                    return True
+            finally:
                 if new is not None:
-                    _in_use[key] = new
-                return True
-            if new is not None:
-                os.close(new)
+                    os.close(new)
         return False
 
     def _is_right(self) -> bool:

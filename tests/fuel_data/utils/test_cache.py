@@ -71,6 +71,26 @@ def test_a_copy_is_equal_and_is_made_once(slow):
     assert os.stat(copy).st_ino == found.st_ino
 
 
+def test_a_copy_that_cannot_be_looked_at_is_not_kept_locked(slow, monkeypatch, caplog):
+    original = write(slow / "a.bin", b"content")
+    copy = cache.cache_file(original)
+    forget(copy)
+    fingerprint = cache.fingerprint
+
+    def fail_for_copies(path):
+        if path == copy:
+            raise OSError(5, "Input/output error")
+        return fingerprint(path)
+
+    monkeypatch.setattr(cache, "fingerprint", fail_for_copies)
+
+    assert cache.cache_file(original) == str(original)
+    assert "Input/output error" in caplog.text
+    descriptor = cache.take_lock(os.path.join(os.path.dirname(copy), "used"), wait=False)
+    assert descriptor is not None, "this process holds no lock of it"
+    os.close(descriptor)
+
+
 def test_files_of_one_name_and_size_do_not_meet(slow):
     paths = [write(slow / folder / "x.bin", folder.encode()) for folder in ("one", "two")]
     for path in paths:

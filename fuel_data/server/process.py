@@ -58,14 +58,18 @@ class ServerProcess:
         self.address = ipc_address(folder)
         command = [sys.executable, "-m", "fuel_data.commands.serve", recipe.target]
         options = ["--address", self.address, "--heartbeat", str(heartbeat)]
-        self._process = subprocess.Popen(
-            [*command, *options, "--owner", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=_environment(),
-        )
+        try:
+            self._process = subprocess.Popen(
+                [*command, *options, "--owner", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=_environment(),
+            )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         self.pid = self._process.pid
         self._started = time.monotonic()
         assert self._process.stdin is not None and self._process.stdout is not None

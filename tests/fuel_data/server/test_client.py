@@ -557,3 +557,12 @@ def test_a_server_that_prepares_less_than_the_client_would_take_gives_all_batche
         ServerDataStream(address=server.address, hwm=10) as client,
     ):
         assert same_data(epochs(client), epochs(recipes.in_order()))
+
+
+def test_a_server_that_cannot_be_started_leaves_no_folder(folder, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/missing/python")
+
+    with pytest.raises(FileNotFoundError, match="/missing/python"):
+        next(serve(f"{RECIPES}:counted").get_epoch_iterator())
+
+    assert list(folder.glob("fuel-*")) == []

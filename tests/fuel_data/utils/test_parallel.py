@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import zmq
@@ -115,17 +116,16 @@ if __name__ == "__main__":
 
 def test_the_producer_of_a_consumer_that_is_killed_ends(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    consumer = subprocess.Popen(
+    environment = {"PYTHONPATH": str(Path(parallel.__file__).parents[2]), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
         [sys.executable, tmp_path / "program.py"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    producer = os.pidfd_open(int(consumer.stdout.readline()))
-    try:
+        env={**os.environ, **environment},
+    ) as consumer:
+        producer = os.pidfd_open(int(consumer.stdout.readline()))
         consumer.kill()
-        consumer.wait()
-
+    try:
         ended, _, _ = select.select([producer], [], [], 10)
 
         assert ended
@@ -133,8 +133,6 @@ def test_the_producer_of_a_consumer_that_is_killed_ends(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(producer, signal.SIGKILL)
         os.close(producer)
-        # To its end: the producer holds the other end of this pipe, too.
-        consumer.communicate()
 
 
 def test_a_producer_that_dies_is_an_error_after_what_it_has_sent():

@@ -76,31 +76,9 @@ class BuildTimes:
         )
 
 
-@jax.tree_util.register_pytree_node_class
-class _Checks:
-    """What must have held in a call, and the errors if it did not.
-
-    The errors come out of a program with the conditions, because a call with other shapes may meet
-    other conditions.
-
-    Parameters
-    ----------
-    holds : sequence of arrays of shape ()
-    errors : sequence of Exception
-    """
-
-    def __init__(self, holds: Sequence[Any], errors: Sequence[Exception]):
-        self.holds, self.errors = tuple(holds), tuple(errors)
-
-    def __bool__(self) -> bool:
-        return bool(self.holds)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Exception, ...]]:
-        return self.holds, self.errors
-
-    @classmethod
-    def tree_unflatten(cls, errors: Sequence[Exception], holds: Sequence[Any]) -> _Checks:
-        return cls(holds, errors)
+#: What must have held in a call: for the shapes that it had, arrays of shape (). A plain dict, which
+#: JAX makes in C: in Python a signal handler could raise there, while new state is nowhere.
+_Checks = dict[str, list[jax.Array]]
 
 
 class Program:
@@ -154,6 +132,8 @@ class Program:
         self._digests: dict[str, str] = {}
         self._seen: list[tuple[tuple[int, ...], ...]] = []
         self._is_compiling = True
+        #: For each key of the checks, what they stand for: other shapes may meet other conditions.
+        self._errors: dict[str, list[Exception]] = {}
         self._step = jax.jit(self._trace, donate_argnums=0, static_argnums=3)
 
     @property
@@ -190,9 +170,9 @@ class Program:
             jnp.array(value) if any(value is operand for operand in operands) else value
             for value in results[: self._num_outputs]
         ]
-        checks = self._take_checks()
-        if checks:
-            ok = jnp.stack(checks.holds).all()
+        checks = self._take_checks(str([*map(numpy.shape, operands), static]))
+        for holds in checks.values():
+            ok = jnp.stack(holds).all()
             new_state = [jnp.where(ok, new, old) for new, old in zip(new_state, state, strict=True)]
         if self._is_compiling:
             self._note_compilation(state, fixed, arguments, static)
@@ -203,7 +183,7 @@ class Program:
     def _trace_plainly(self, *operands: Any) -> tuple[list[jax.Array], ...]:
         """Do the same with results that can be saved with an exported program."""
         new_state, outputs, checks = self._trace(*operands)
-        return new_state, outputs, list(checks.holds)
+        return new_state, outputs, list(chain.from_iterable(checks.values()))
 
     def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
         """Put the static arguments back among the others, as known values."""
@@ -213,12 +193,12 @@ class Program:
             arguments.insert(place, numpy.asarray(value, dtype))
         return arguments
 
-    def _take_checks(self) -> _Checks:
-        """Return the conditions that the trace met, and the errors they stand for."""
+    def _take_checks(self, shapes: str) -> _Checks:
+        """Return the conditions that the trace met, and keep the errors they stand for."""
         holds = [jnp.asarray(condition, bool).all() for condition, _ in self._context.checks]
-        errors = [error for _, error in self._context.checks]
+        self._errors[shapes] = [error for _, error in self._context.checks]
         self._context.checks.clear()
-        return _Checks(holds, errors)
+        return {shapes: holds} if holds else {}
 
     def run(
         self,
@@ -241,8 +221,8 @@ class Program:
         Returns
         -------
         outputs : list of arrays
-        checks : object
-            For :meth:`raise_failed_checks`; false if there are none.
+        checks : dict
+            For :meth:`raise_failed_checks`; empty if there are none.
 
         Raises
         ------
@@ -297,7 +277,7 @@ class Program:
 
         Parameters
         ----------
-        checks : object
+        checks : dict
             What :meth:`run` returned; reading them waits for the device.
 
         Raises
@@ -305,9 +285,10 @@ class Program:
         Exception
             The one that the operation gave to :meth:`bricks.xla.lowering.Context.check`.
         """
-        for hold, error in zip(checks.holds, checks.errors, strict=True):
-            if not hold:
-                raise error
+        for shapes, holds in checks.items():
+            for hold, error in zip(holds, self._errors[shapes], strict=True):
+                if not hold:
+                    raise error
 
     def _check_device(self) -> None:
         device = chosen_device()

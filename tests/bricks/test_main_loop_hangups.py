@@ -1,6 +1,5 @@
 """SIGHUP, which comes when the terminal is closed."""
 
-import os
 import signal
 
 from bricks.main_loop import MainLoop
@@ -32,7 +31,8 @@ class Recorder(TrainingExtension):
     def after_batch(self, batch):
         if self.main_loop.status["iterations_done"] == self.time:
             for number in self.signals:
-                os.kill(os.getpid(), number)
+                # To this thread: signals to the process may come in another order.
+                signal.raise_signal(number)
 
     def on_interrupt(self):
         self.calls.append("on_interrupt")

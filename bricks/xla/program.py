@@ -76,8 +76,8 @@ class BuildTimes:
         )
 
 
-#: What must have held in a call: for the shapes that it had, arrays of shape (). A plain dict, which
-#: JAX makes in C: in Python a signal handler could raise there, while new state is nowhere.
+#: What must have held in a call: for the shapes it had, arrays of shape (). A plain dict, which JAX
+#: makes in C: in Python a signal handler could raise there, while new state is nowhere.
 _Checks = dict[str, list[jax.Array]]
 
 

@@ -135,7 +135,7 @@ class Search(ABC):
         Returns
         -------
         Hypotheses
-            Those that are finished first.
+            Those that are finished first; samples in the order in which they were drawn.
 
         Raises
         ------
@@ -169,6 +169,13 @@ class Search(ABC):
                     f"{type(self).__name__}: `{name}` must be an integer from {least}; got "
                     f"{number!r}."
                 )
+        room = self.stepper.max_length
+        if room is not None and max_length > room:
+            raise ValueError(
+                f"{type(self).__name__}: `max_length` must be at most {room}, the steps the "
+                f"decoder has room for; got {max_length}. Make the decoder with a larger "
+                "`max_length`."
+            )
         values = self._arrange(input_values)
         settings = dict(zip(_SETTINGS, (eol_symbol, max_length, ignore_first_eol), strict=True))
         arrays = self._function(which)(*values, **settings)
@@ -246,6 +253,10 @@ class Search(ABC):
         """Take a step; tell whether all hypotheses are finished then."""
         log_probs, pending = beams.score(state, contexts)
         number, finished = log_probs.shape[-1], state["finished"]
+        # What a model gives for hypotheses that have ended, or are impossible, may be NaN.
+        counts = tensor.and_(tensor.invert(finished), tensor.gt(state["totals"], minus_infinity()))
+        is_idle = tensor.and_(tensor.isnan(log_probs), tensor.invert(counts)[:, :, None])
+        log_probs = tensor.switch(is_idle, minus_infinity(), log_probs)
         is_nan = tensor.or_(state["is_nan"], tensor.isnan(log_probs).any(axis=(1, 2)))
         # A finished hypothesis can only be continued by its end, at no cost.
         of_finished = tensor.switch(is_symbol(settings["eol_symbol"], number), 0, minus_infinity())
@@ -254,8 +265,10 @@ class Search(ABC):
         taken = log_probs[tensor.arange(parents.shape[0])[:, None], parents, symbols]
         was_finished = pick(finished, parents)
         ends = tensor.eq(symbols, settings["eol_symbol"])
-        counts = tensor.or_(tensor.gt(state["step"], 0), tensor.eq(settings["ignore_first_eol"], 0))
-        now_finished = tensor.or_(was_finished, tensor.and_(ends, counts))
+        may_end = tensor.or_(
+            tensor.gt(state["step"], 0), tensor.eq(settings["ignore_first_eol"], 0)
+        )
+        now_finished = tensor.or_(was_finished, tensor.and_(ends, may_end))
         following = {
             "step": state["step"] + 1,
             "totals": pick(state["totals"], parents) + taken,

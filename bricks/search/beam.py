@@ -180,7 +180,14 @@ class _Decoding:
     def _start_of_coverage(self, totals: Any) -> tuple[Any, Any]:
         """Give how much of each source position was attended to, and what positions weigh."""
         stepper, contexts = self._search.stepper, self._beams.contexts
-        attention = self._beams.start_of(str(stepper.attention_name))
+        try:
+            attention = self._beams.start_of(str(stepper.attention_name))
+        except KeyError:
+            raise ValueError(
+                f"BeamSearch: `coverage_penalty` needs the attention {stepper.attention_name!r} "
+                "among the states before the first symbol. Let `initial_states` of the "
+                f"{type(stepper).__name__} give zeros of its shape, (batch, source)."
+            ) from None
         shape = (totals.shape[0], totals.shape[1], attention.shape[1])
         nothing = tensor.zeros(shape, config.floatX)
         if stepper.attention_mask_name not in contexts:
@@ -191,6 +198,9 @@ class _Decoding:
     def _step(self, state: State, given: State) -> tuple[State, Any]:
         """Take a step; tell whether the search of all examples ends."""
         log_probs, pending = self._beams.score(state, given)
+        # What a model gives for hypotheses that count no more may be NaN.
+        counts = _count(state)[:, :, None]
+        log_probs = tensor.switch(counts, log_probs, minus_infinity())
         is_nan = tensor.or_(state["is_nan"], tensor.isnan(log_probs).any(axis=(1, 2)))
         number, width = log_probs.shape[2], log_probs.shape[1]
         candidates = state["totals"][:, :, None] + log_probs
@@ -309,7 +319,7 @@ class _Decoding:
             "log_probs": final["log_probs"],
             "lengths": final["lengths"],
             "totals": final["totals"],
-            "scores": tensor.switch(final["stopped"][:, None], minus_infinity(), scores),
+            "scores": tensor.switch(_count(final), scores, minus_infinity()),
         }
         arrays = {
             name: tensor.concatenate([final[f"done {name}"], value], axis=1)
@@ -321,3 +331,9 @@ class _Decoding:
         arrays["is_nan"], arrays["num_symbols"] = final["is_nan"], final["num_symbols"]
         arrays["is_impossible"] = tensor.isinf(arrays["scores"]).all(axis=1)
         return arrays
+
+
+def _count(state: State) -> Any:
+    """Tell which hypotheses are possible, of examples whose search goes on."""
+    is_possible = tensor.gt(state["totals"], minus_infinity())
+    return tensor.and_(is_possible, tensor.invert(state["stopped"])[:, None])

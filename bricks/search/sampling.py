@@ -49,7 +49,8 @@ class SamplingSearch(Search):
         last of them.
     top_p : float, optional
         The probability, above 0 and at most 1, that the fewest most probable symbols must have
-        together that are drawn from (*nucleus*).
+        together that are drawn from (*nucleus*), and those of equal probability with the last of
+        them.
     seed : int, optional
         Of the random numbers, which go on from call to call; ``config.default_seed`` by default.
 

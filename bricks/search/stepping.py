@@ -21,6 +21,7 @@ from aesara.tensor.basic import tensor_copy
 from bricks.annotations import get_annotations
 from bricks.applications import ApplicationCall
 from bricks.graph import ComputationGraph
+from bricks.initialization import NdarrayInitialization
 from bricks.sequence_generators import BaseSequenceGenerator
 from bricks.sequence_generators.generators import GIVEN
 from bricks.simple import Softmax
@@ -40,9 +41,12 @@ class Stepper(ABC):
         What has to be given, such as the batch of source sequences.
     attention_name : str or None
         Name of the state that holds, after :meth:`score`, how much of each source position this
-        step attends to, of shape (batch, source); None if there is none.
+        step attends to, of shape (batch, source); None if there is none. For a coverage penalty
+        it has to be among the initial states, where only its shape matters.
     attention_mask_name : str or None
         Name of the context of shape (source, batch) that is 0 where the source is padding.
+    max_length : int or None
+        How many steps there is room for; None if there is no such bound.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Stepper(ABC):
     inputs: list[Variable]
     attention_name: str | None = None
     attention_mask_name: str | None = None
+    max_length: int | None = None
 
     @abstractmethod
     def contexts(self) -> Variables:
@@ -192,7 +197,7 @@ class GeneratorStepper(Stepper):
     Raises
     ------
     ValueError
-        If `samples` are not such outputs.
+        If `samples` are not such outputs, or the call was given a scheme for an initial state.
     """
 
     def __init__(self, samples: Any, context_axes: Mapping[str, int] | None = None) -> None:
@@ -205,6 +210,14 @@ class GeneratorStepper(Stepper):
         }
         self._contexts = {n: given[n] for n in self.generator.context_names if n in given}
         self._given_states = {n: given[n] for n in self.generator.generate.states if n in given}
+        for name, value in self._given_states.items():
+            is_function = callable(value) and not isinstance(value, Variable)
+            if is_function or isinstance(value, NdarrayInitialization):
+                raise ValueError(
+                    f"{call.application.path}: `{name}` must be a variable of shape (batch, "
+                    f"{self.generator.get_dim(name)}) for a search, which draws no initial states; "
+                    f"got {value!r}. Give one, or override `initial_states` of the transition."
+                )
         self._batch_size = given.get("batch_size", 1)
         self._context_axes = dict(context_axes or {})
         used = [*self._contexts.values(), *self._given_states.values(), self._batch_size]
@@ -290,6 +303,7 @@ class TransformerStepper(Stepper):
         self._first, self._attended, self._attended_mask = first, attended, attended_mask
         given = [v for v in (first, attended, attended_mask) if v is not None]
         self.inputs = ComputationGraph(given).inputs
+        self.max_length = decoder.max_length
 
     def contexts(self) -> Variables:
         """Give the keys and values of what is attended, and its mask."""

@@ -44,7 +44,9 @@ class BaseSequenceGenerator(Initializable):
 
     The costs of training and of generation are those of the emitter, without a mean: NLLs in nats,
     with `SoftmaxEmitter`. To train on sequences in pieces, hand the auxiliary variables
-    ``<state>_final_value`` of one call to the next as its initial states.
+    ``<state>_final_value`` of one call to the next as its initial states. The first output of a
+    piece is read out with `initial_outputs` as its feedback, so with ``'feedback'`` among the
+    sources its cost differs.
     """
 
     def __init__(self, readout: Any, transition: Any, fork: Any, **kwargs: Any) -> None:

@@ -230,9 +230,10 @@ class Readout(AbstractReadout):
         ValueError
             If the emitter knows no probabilities of all outputs.
         """
-        if isinstance(getattr(type(self.emitter), "log_probs", None), Application):
+        given = _most_derived(type(self.emitter), ("log_probs", "probs"))
+        if given == "log_probs":
             return self.emitter.log_probs(readouts)
-        if isinstance(getattr(type(self.emitter), "probs", None), Application):
+        if given == "probs":
             return tensor.log(self.emitter.probs(readouts))
         raise ValueError(
             f"{application.path}: {type(self.emitter).__name__} gives no probabilities of all "
@@ -262,3 +263,12 @@ class Readout(AbstractReadout):
 def _lazily(brick: Any, size: int | None) -> Any:
     """Make a brick with its size, if that is known already."""
     return brick(size) if size else brick()
+
+
+def _most_derived(kind: type, names: tuple[str, ...]) -> str | None:
+    """Return which of some applications the most derived class defines, and of these the first.
+
+    So an emitter that overrides one of them is not answered for by the other, inherited one.
+    """
+    known = [name for name in names if isinstance(getattr(kind, name, None), Application)]
+    return next((name for one in kind.__mro__ for name in known if name in vars(one)), None)

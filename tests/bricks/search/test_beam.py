@@ -8,7 +8,7 @@ from bricks import Tanh, xla
 from bricks.attention import SequenceContentAttention
 from bricks.initialization import IsotropicGaussian
 from bricks.recurrent import SimpleRecurrent
-from bricks.search import BeamSearch, CandidateNotFoundError
+from bricks.search import BeamSearch, CandidateNotFoundError, GreedySearch
 from bricks.sequence_generators import LookupFeedback, Readout, SequenceGenerator, SoftmaxEmitter
 
 
@@ -324,3 +324,30 @@ def test_blocks_call_takes_the_inputs_repeated_and_rescores(make_generator):
 
     again = rescore(found, *values) * masks
     numpy.testing.assert_allclose(again, of_search, atol=1e-5)
+
+
+def test_nan_of_hypotheses_that_do_not_count_matters_neither_in_lists_nor_in_batches(make_chain):
+    nothing_behind_the_end = make_chain([[0.6, 0.4], [numpy.nan] * 2])
+    first, end = nothing_behind_the_end.first, 1
+
+    # Two symbols: at first, two of three hypotheses are impossible.
+    found = BeamSearch(nothing_behind_the_end, 3).decode({first: [0, 0]}, end, 2)
+    outputs, costs = BeamSearch(nothing_behind_the_end).search({first: [0] * 3}, end, 2)
+    greedy = GreedySearch(make_chain([[0.4, 0.6, 0], [numpy.nan] * 3, [0.3, 0.1, 0.6]]))
+    of_two = greedy.decode({greedy.inputs[0]: [0, 2]}, end, 3)
+
+    assert found.as_lists() == [[[1], [0, 1], [0, 0]]] * 2
+    expected = -numpy.log([0.4, 0.24, 0.36])
+    numpy.testing.assert_allclose(found.costs, [expected] * 2, rtol=1e-5)
+    assert outputs == [[1], [0, 0], [0, 1]]
+    numpy.testing.assert_allclose(costs, expected[[0, 2, 1]], rtol=1e-5)
+    assert of_two.as_lists() == [[[1]], [[2, 2, 2]]]
+
+
+def test_nan_in_an_example_whose_search_has_stopped_matters_not(make_chain):
+    # From 0 the end, 1, is nearly sure; from 3 it comes a step later. Behind 2 nothing is known.
+    chain = make_chain([[0, 0.9, 0.1, 0], [numpy.nan] * 4, [numpy.nan] * 4, [0.9, 0.1, 0, 0]])
+
+    found = BeamSearch(chain, 1).decode({chain.first: [0, 3]}, 1, 4)
+
+    assert found.as_lists() == [[[1]], [[0, 1]]]

@@ -6,7 +6,7 @@ from bricks import Linear, LookupTable, Softmax, Tanh, xla
 from bricks.base import application
 from bricks.filter import VariableFilter
 from bricks.graph import ComputationGraph
-from bricks.initialization import IsotropicGaussian
+from bricks.initialization import Constant, IsotropicGaussian
 from bricks.interfaces import Initializable
 from bricks.recurrent import SimpleRecurrent
 from bricks.search import (
@@ -211,3 +211,57 @@ def test_an_emitter_with_probabilities_alone_can_be_searched():
         costs.append(BeamSearch(samples, 3).decode({}, 0, 3).costs)
 
     numpy.testing.assert_allclose(costs[0], costs[1], rtol=1e-4)
+
+
+class WithoutTheFirst(SoftmaxEmitter):
+    @application
+    def probs(self, readouts):
+        allowed = tensor.constant(numpy.array([0, 1, 1, 1], "f4"))
+        return self.softmax.apply(readouts) * allowed
+
+
+def test_the_probabilities_that_the_most_derived_emitter_gives_are_searched():
+    generator = make_generator()
+    generator.readout.emitter.__class__ = WithoutTheFirst
+    generator.readout.post_merge.b.set_value(numpy.array([50, 0, 9, 0], "f4"))
+    samples = generator.generate(n_steps=2, batch_size=1, as_dict=True)["outputs"]
+
+    assert GreedySearch(samples).decode({}, 0, 2).as_lists() == [[[2, 2]]]
+
+
+def test_a_search_of_more_steps_than_a_decoder_has_room_for_is_refused():
+    block = DecoderBlock(num_heads=1, attends=False)
+    decoder = TransformerDecoder(1, block, dim=2, max_length=2)
+    first = tensor.lvector("first")
+    stepper = TransformerStepper(decoder, LookupTable(3, 2).apply, Linear(2, 3).apply, first)
+
+    assert stepper.max_length == 2
+    message = r"GreedySearch: `max_length` must be at most 2, the steps .*; got 3\. Make the decod"
+    with pytest.raises(ValueError, match=message):
+        GreedySearch(stepper).decode({first: [0]}, 2, 3)
+
+
+def test_initial_states_that_are_schemes_are_refused():
+    samples = make_generator().generate(
+        n_steps=2, batch_size=1, states=Constant(0.5), as_dict=True
+    )["outputs"]
+
+    message = r"sequencegenerator\.generate: `states` .*got <?.*Constant.*initial_states"
+    with pytest.raises(ValueError, match=message):
+        GreedySearch(samples)
+
+
+class AttendingInScoreOnly(Cached):
+    attention_name = "weights"
+
+    def score(self, states, contexts):
+        log_probs, states = super().score(states, contexts)
+        return log_probs, {**states, "weights": tensor.ones((log_probs.shape[0], 3)) / 3}
+
+
+def test_attention_that_is_no_initial_state_cannot_be_added_up():
+    model = AttendingInScoreOnly()
+
+    message = r"BeamSearch: `coverage_penalty` needs .*'weights' .*`initial_states`"
+    with pytest.raises(ValueError, match=message):
+        BeamSearch(model, 2, coverage_penalty=0.1).decode({model.first: [0]}, 0, 2)

@@ -103,7 +103,7 @@ class _Block(Initializable):
         """Features of inputs and outputs, 0 for masks; see `Brick.get_dim`."""
         if name in ("input_", "output"):
             return self.dim
-        if name in ("mask", "attended_mask", "position"):
+        if name in ("mask", "bias", "attended_mask", "position"):
             return 0
         return super().get_dim(name)
 
@@ -308,6 +308,7 @@ class DecoderBlock(_Block):
         """
         check_sequences(self, "apply", "input_", input_, self.dim)
         self._check_attended("apply", attended=attended)
+        self._check_attends("apply", attended_mask=attended_mask)
         hidden = self._residual(
             self.attention_norm,
             as_float(input_),
@@ -376,6 +377,7 @@ class DecoderBlock(_Block):
             )
         check_last_dim(self, input_, self.dim, "input_", "step")
         self._check_attended("step", attended_keys=attended_keys, attended_values=attended_values)
+        self._check_attends("step", attended_mask=attended_mask)
         caches: list[Any] = []
 
         def attend(x: Any) -> Any:
@@ -419,12 +421,17 @@ class DecoderBlock(_Block):
 
     def _check_attended(self, application_name: str, **given: Any) -> None:
         """Refuse what is attended by a block that does not, and the other way round."""
+        self._check_attends(application_name, **given)
         for name, variable in given.items():
             if self.attends and variable is None:
                 raise TypeError(
                     f"{self.path}.{application_name}: `{name}` must be given. Make the block with "
                     "attends=False if it attends nothing but its own sequence."
                 )
+
+    def _check_attends(self, application_name: str, **given: Any) -> None:
+        """Refuse what belongs to what is attended if nothing is."""
+        for name, variable in given.items():
             if not self.attends and variable is not None:
                 raise TypeError(
                     f"{self.path}.{application_name}: `{name}` is given, but the block was made "

@@ -386,9 +386,10 @@ class MultiHeadAttention(Initializable):
             words = "(query time, key time) or (batch, head, query time, key time)"
             self._check_axes(name, "bias", bias, words, 2, 4)
             bias = bias[None, None] if bias.ndim == 2 else bias
-            is_finite = tensor.gt(bias, -numpy.inf)
-            allowed.append(is_finite)
-            biases.append(tensor.switch(is_finite, bias, 0).astype(config.floatX))
+            # NaN is no mask: it comes out again.
+            is_allowed = tensor.neq(bias, -numpy.inf)
+            allowed.append(is_allowed)
+            biases.append(tensor.switch(is_allowed, bias, 0).astype(config.floatX))
         return _combine(tensor.and_, allowed), _combine(tensor.add, biases)
 
     def _position_bias(self, query_positions: Any, key_positions: Any) -> Any:

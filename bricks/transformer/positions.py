@@ -284,7 +284,7 @@ class RelativePositions(AttentionPositions, Initializable):
     num_buckets : int
         How many buckets there are.
     max_distance : int
-        The least distance of the last bucket.
+        Distance from which all share the last bucket, which begins somewhat before it.
     bidirectional : bool
         Whether keys after the query have buckets: half of them. Without, as for causal attention,
         they are taken to be at the distance 0.

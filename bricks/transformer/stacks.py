@@ -57,7 +57,7 @@ class _Stack(Initializable):
 
     def _push_allocation_config(self) -> None:
         super()._push_allocation_config()
-        check_sizes(self, dim=self.dim)
+        check_sizes(self, num_layers=self.num_layers, dim=self.dim)
         for layer in self.layers:
             layer.dim = self.dim
             if "use_bias" in self.__dict__:

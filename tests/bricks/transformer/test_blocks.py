@@ -60,5 +60,16 @@ def test_a_decoder_block_says_whether_it_attends():
         DecoderBlock(num_heads=2, dim=4).apply(x)
     with pytest.raises(TypeError, match="`attended` is given, but the block was made with attends"):
         DecoderBlock(num_heads=2, dim=4, attends=False).apply(x, attended=x)
+    alone = DecoderBlock(num_heads=2, dim=4, attends=False)
+    with pytest.raises(TypeError, match=r"apply: `attended_mask` is given, but the block was made"):
+        alone.apply(x, attended_mask=x[0])
+    with pytest.raises(TypeError, match=r"step: `attended_mask` is given, but the block was made"):
+        alone.step(x[0], x, x, tensor.lvector(), attended_mask=x[0])
     with pytest.raises(ValueError, match=r"step: `input_` must have the axes \(batch, feature\), "):
         DecoderBlock(num_heads=2, dim=4, attends=False).step(x, x, x, tensor.lvector())
+
+
+def test_an_encoder_block_tells_the_features_of_all_its_inputs():
+    block = EncoderBlock(num_heads=2, dim=4)
+
+    assert block.get_dims(block.apply.inputs) == [4, 0, 0]

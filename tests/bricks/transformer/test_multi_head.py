@@ -93,6 +93,17 @@ def test_weights_are_found_and_replaced_by_application():
     numpy.testing.assert_array_equal(found, numpy.broadcast_to(brick.output.b.get_value(), X.shape))
 
 
+def test_nan_in_a_bias_is_no_mask():
+    brick, x, bias = attention(), tensor.tensor3("x"), tensor.matrix("bias")
+    energies = numpy.zeros((4, 4), "float32")
+    energies[1] = [numpy.nan, 0, 0, -numpy.inf]
+
+    found = xla.function([x, bias], brick.apply(x, bias=bias))(X, energies)
+
+    numpy.testing.assert_array_equal(numpy.isnan(found).all(axis=(1, 2)), [0, 1, 0, 0])
+    assert not numpy.isnan(found[[0, 2, 3]]).any()
+
+
 def test_what_does_not_fit_is_refused_in_words():
     brick, x = attention(), tensor.tensor3("x")
 

@@ -123,6 +123,8 @@ def test_a_stack_refuses_what_it_cannot_stack_and_steps_without_their_states():
     x = tensor.matrix("x")
     with pytest.raises(TypeError, match="TransformerDecoder: `prototype` must be a DecoderBlock"):
         TransformerDecoder(1, EncoderBlock(2), dim=4)
+    with pytest.raises(ValueError, match=r"`num_layers` must be.*0"):
+        TransformerDecoder(0, DecoderBlock(2), dim=4).allocate()
     decoder = TransformerDecoder(1, DecoderBlock(2, attends=False), dim=4)
     with pytest.raises(TypeError, match=r"step: missing keys_0, values_0\. States come from"):
         decoder.step(x, position=tensor.lvector())

@@ -78,13 +78,7 @@ def apply_batch_normalization(computation_graph: ComputationGraph) -> Computatio
     ValueError
         If one is applied in the step of a loop, where a batch has no statistics of its own.
     """
-    inside = _calls(computation_graph.scan_variables)
-    if inside:
-        raise ValueError(
-            f"apply_batch_normalization: {inside[0].application.brick.path} is applied in the step "
-            "of a loop, where its statistics would be those of one step. Apply it to whole "
-            "sequences, or use LayerNormalization there."
-        )
+    _refuse_in_loops("apply_batch_normalization", _calls(computation_graph.scan_variables))
     variables = computation_graph.variables
     replacements = []
     for call in _calls(variables):
@@ -120,9 +114,13 @@ def get_batch_normalization_updates(
     Raises
     ------
     ValueError
-        If there are none, or a brick is applied several times.
+        If there are none, or a brick is applied several times, or in the step of a loop.
     """
-    calls = [call for call in _calls(training_graph.variables) if call.metadata["training_mode"]]
+    calls, inside = (
+        [call for call in _calls(variables) if call.metadata["training_mode"]]
+        for variables in (training_graph.variables, training_graph.scan_variables)
+    )
+    _refuse_in_loops("get_batch_normalization_updates", inside)
     if not calls:
         raise ValueError(
             "get_batch_normalization_updates: no batch normalization in the mode of training was "
@@ -140,6 +138,16 @@ def get_batch_normalization_updates(
             )
         seen.append(brick)
     return [pair for call in calls for pair in _pairs(call)]
+
+
+def _refuse_in_loops(function: str, calls: list[ApplicationCall]) -> None:
+    """Refuse applications in the steps of loops."""
+    if calls:
+        raise ValueError(
+            f"{function}: {calls[0].application.brick.path} is applied in the step of a loop, "
+            "where its statistics would be those of one step. Apply it to whole sequences, or use "
+            "LayerNormalization there."
+        )
 
 
 def _pairs(call: ApplicationCall) -> list[tuple[Any, Variable]]:

@@ -80,7 +80,8 @@ def apply_dropout(
     Raises
     ------
     ValueError
-        If `drop_prob` is out of range, a variable holds integers, or a mask has other axes.
+        If `drop_prob` is out of range, a variable holds integers, or a mask has other axes or
+        belongs to none of the variables.
 
     References
     ----------
@@ -115,6 +116,12 @@ def apply_dropout(
         )
     divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
     masks = dict(masks or {})
+    variables = list(variables)
+    for one in masks:
+        if one not in variables:
+            raise ValueError(
+                f"apply_dropout: `masks` has {one}, which is not among `variables`. Add it there."
+            )
 
     place = _Placing(computation_graph, per, same_along)
 
@@ -247,7 +254,7 @@ class _Placing:
     def given(self, variable: Any, value: Any) -> Any:
         """Return what the user gave for a variable."""
         loops = loops_around(variable, self._nodes)
-        value = tensor.as_tensor_variable(value)
+        value = tensor.as_tensor_variable(value).astype(variable.dtype)
         if value.ndim == variable.ndim:
             return value
         if loops and value.ndim == variable.ndim + len(loops):

@@ -146,3 +146,13 @@ def test_a_brick_in_the_step_of_a_loop_is_refused():
 
     with pytest.raises(ValueError, match="/inside is applied in the step of a loop.*LayerNormali"):
         apply_batch_normalization(ComputationGraph(steps))
+
+
+def test_statistics_in_the_step_of_a_loop_are_not_left_out_of_the_updates():
+    outside, inside = (BatchNormalization(3, name=name) for name in ("outside", "inside"))
+    with batch_normalization(outside, inside):
+        steps, _ = scan(inside.apply, sequences=[outside.apply(tensor.tensor3("xs"))])
+
+    message = "updates: /inside is applied in the step of a loop.*or use LayerNormalization there"
+    with pytest.raises(ValueError, match=message):
+        get_batch_normalization_updates(ComputationGraph(steps))

@@ -286,3 +286,24 @@ def test_in_the_step_of_a_loop_one_mask_serves_all_steps_of_a_call():
         seen.append(mask)
     assert (seen[0] != seen[1]).any()
     assert [key.name for key in new.updates] == ["dropout/layer.apply.y.0"]
+
+
+def test_a_mask_may_be_of_any_numbers():
+    y, mask = tensor.fmatrix("y"), tensor.lmatrix("mask")
+    graph = ComputationGraph(y * 2)
+    ones = numpy.ones((1, 2), "float32")
+    for given, values in ((mask, [numpy.array([[1, 0]])]), (numpy.array([[1.0, 0.0]]), [])):
+        new = apply_dropout(graph, [y], 0.5, masks={y: given})
+        function = xla.function([y, *([mask] if values else [])], new.outputs[0])
+
+        found = function(ones, *values)
+
+        assert found.dtype == "float32"
+        assert_array_equal(found, [[4, 0]])
+
+
+def test_a_mask_of_what_is_not_dropped_is_refused():
+    y, z = tensor.fmatrix("y"), tensor.fmatrix("z")
+
+    with pytest.raises(ValueError, match="`masks` has z, which is not among `variables`. Add it"):
+        apply_dropout(ComputationGraph(y * z), iter([y]), 0.5, masks={y: y, z: z})

@@ -2,7 +2,7 @@
 
 ``apply`` gives a scalar, the mean over the batch. For weights and masks there are the costs of each
 feature (``cost_matrix``, of shape (batch, feature)) or of each example (``costs``) to multiply by
-them: ``(cost.costs(y, y_hat) * mask).sum() / mask.sum()``.
+them: ``(cost.costs(y, y_hat) * mask).sum() / mask.sum()``. `MisclassificationRate` has neither.
 """
 
 from bricks.cost.alignment import CTC

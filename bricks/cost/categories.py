@@ -67,18 +67,38 @@ class CategoricalCrossEntropy(Cost):
         Variable
             A scalar; NaN if there is a class that is not one of them.
         """
-        check_ndim(application.path, 2, y_hat=y_hat)
+        return self._costs(application.path, y, y_hat).mean()
+
+    @application(outputs=["costs"])
+    def costs(self, application: Any, y: Variable, y_hat: Variable) -> Variable:
+        """Cost of the prediction of each example.
+
+        Parameters
+        ----------
+        y, y_hat : Variable
+            As of `apply`.
+
+        Returns
+        -------
+        Variable of shape (batch,)
+            NaN for a class that is not one of them.
+        """
+        return self._costs(application.path, y, y_hat)
+
+    # No application: `apply` would have inputs of both by the same names.
+    def _costs(self, path: str, y: Variable, y_hat: Variable) -> Variable:
+        check_ndim(path, 2, y_hat=y_hat)
         y_hat = as_float(y_hat)
-        costs = cross_entropy_of_probabilities(application.path, y, y_hat)
+        costs = cross_entropy_of_probabilities(path, y, y_hat)
         if self.label_smoothing:
             costs = self._smooth(costs, tensor.log(y_hat))
         logarithms = log_softmax_of(y_hat)
         if logarithms is not None:
-            exact = cross_entropy(application.path, y, logarithms)
+            exact = cross_entropy(path, y, logarithms)
             if self.label_smoothing:
                 exact = self._smooth(exact, logarithms)
             costs = unless_replaced(exact, costs, y_hat, logarithms)
-        return costs.mean()
+        return costs
 
     def _smooth(self, costs: Variable, logarithms: Variable) -> Variable:
         """Mix costs with those of a target that all classes share evenly."""

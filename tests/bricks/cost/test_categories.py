@@ -43,3 +43,19 @@ def test_labels_are_smoothed_also_where_probabilities_come_from_elsewhere():
 def test_a_smoothing_that_is_no_share_is_refused(smoothing):
     with pytest.raises(ValueError, match=f"`label_smoothing` must be a share.*; got {smoothing}"):
         CategoricalCrossEntropy(label_smoothing=smoothing)
+
+
+@pytest.mark.parametrize("smoothing", [0, 0.2])
+def test_costs_of_examples_can_be_masked(smoothing):
+    cost = CategoricalCrossEntropy(label_smoothing=smoothing)
+    y, scores = tensor.lvector("y"), tensor.matrix("scores")
+    y_hat = Softmax().apply(scores)
+    values = numpy.array([[1, 2, 3], [200, 0, -200]], "float32")
+    function = xla.function([y, scores], [cost.costs(y, y_hat), cost.apply(y, y_hat)])
+
+    costs, mean = function(numpy.array([0, 2]), values)
+
+    log_probs = scipy.special.log_softmax(values.astype("float64"), axis=1)
+    expected = -(1 - smoothing) * log_probs[[0, 1], [0, 2]] - smoothing * log_probs.mean(axis=1)
+    numpy.testing.assert_allclose(costs, expected, rtol=1e-5)
+    numpy.testing.assert_allclose(mean, expected.mean(), rtol=1e-5)

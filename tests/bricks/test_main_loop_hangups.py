@@ -2,8 +2,18 @@
 
 import signal
 
+import pytest
+
 from bricks.main_loop import MainLoop
 from extensions import FinishAfter, TrainingExtension
+
+
+@pytest.fixture(autouse=True)
+def noticed_hangups():
+    """Let SIGHUP be noticed also when the tests themselves run under nohup."""
+    old = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, old)
 
 
 class Triples:
@@ -31,7 +41,6 @@ class Recorder(TrainingExtension):
     def after_batch(self, batch):
         if self.main_loop.status["iterations_done"] == self.time:
             for number in self.signals:
-                # To this thread: signals to the process may come in another order.
                 signal.raise_signal(number)
 
     def on_interrupt(self):
@@ -53,12 +62,9 @@ def test_sighup_ends_training_like_sigterm_and_has_an_exit_status_of_its_own(cap
 
 
 def test_sighup_that_is_ignored_as_under_nohup_changes_nothing():
-    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        extensions = [Recorder(1, signal.SIGHUP), FinishAfter(after_n_epochs=2)]
-        loop = MainLoop(Nothing(), Triples(), extensions=extensions)
-        loop.run()
-    finally:
-        signal.signal(signal.SIGHUP, old)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    extensions = [Recorder(1, signal.SIGHUP), FinishAfter(after_n_epochs=2)]
+    loop = MainLoop(Nothing(), Triples(), extensions=extensions)
+    loop.run()
 
     assert (loop.status["epochs_done"], loop.exit_status) == (2, 0)

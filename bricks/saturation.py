@@ -17,7 +17,6 @@ from aesara import scalar, tensor
 from aesara.compile.mode import optdb
 from aesara.gradient import DisconnectedType
 from aesara.graph.basic import Apply
-from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 from aesara.graph.rewriting.basic import in2out, node_rewriter
 from aesara.scan.op import Scan
@@ -28,6 +27,7 @@ from aesara.tensor.subtensor import Subtensor
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.xla.rematerialization import Recomputed
+from bricks.xla.rewriting import rewrite_step
 
 __all__ = ["Preferred", "log_softmax_of", "logits_of", "unless_replaced"]
 
@@ -178,28 +178,8 @@ def _decide(fgraph: Any, node: Any) -> list[Variable]:
 
 
 @node_rewriter([Scan])
-def _decide_in_step(fgraph: Any, node: Any) -> list[Variable] | None:
-    """Decide within a loop too, before anything is moved out of it."""
-    op = node.op
-    step = FunctionGraph(op.inner_inputs, op.inner_outputs, clone=True, copy_inputs=False)
-    if not any(isinstance(inner.op, Preferred | Scan) for inner in step.apply_nodes):
-        return None
-    nodes = len(step.apply_nodes)
-    _DECIDE.rewrite(step)
-    if len(step.apply_nodes) == nodes:
-        return None
-    decided = Scan(
-        step.inputs,
-        step.outputs,
-        op.info,
-        mode=op.mode,
-        truncate_gradient=op.truncate_gradient,
-        name=op.name,
-        profile=op.profile,
-        allow_gc=op.allow_gc,
-        strict=op.strict,
-    )
-    return decided.make_node(*node.inputs).outputs
+def _decide_in_step(fgraph: Any, node: Any) -> Any:
+    return rewrite_step(node, Preferred, _DECIDE)
 
 
 # First of all rewrites: later ones change what the probabilities come from.

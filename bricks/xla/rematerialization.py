@@ -28,7 +28,6 @@ from aesara.graph.basic import (
     io_connection_pattern,
     io_toposort,
 )
-from aesara.graph.fg import FunctionGraph
 from aesara.graph.op import Op
 from aesara.graph.rewriting.basic import in2out, node_rewriter
 from aesara.scan.op import Scan
@@ -37,6 +36,7 @@ from jax import lax
 
 from bricks.xla.errors import GraphError, describe_variable
 from bricks.xla.lowering import Context, is_known, lowering
+from bricks.xla.rewriting import rewrite_step
 
 __all__ = ["Barrier", "Recomputed", "behind"]
 
@@ -277,27 +277,7 @@ def _forget(fgraph: Any, node: Any) -> list[Variable]:
 
 @node_rewriter([Scan])
 def _forget_in_step(fgraph: Any, node: Any) -> list[Variable] | None:
-    """Do it within a loop too, before anything is moved out of it."""
-    op = node.op
-    step = FunctionGraph(op.inner_inputs, op.inner_outputs, clone=True, copy_inputs=False)
-    if not any(isinstance(inner.op, Recomputed | Scan) for inner in step.apply_nodes):
-        return None
-    num_nodes = len(step.apply_nodes)
-    _FORGET.rewrite(step)
-    if len(step.apply_nodes) == num_nodes:
-        return None
-    new = Scan(
-        step.inputs,
-        step.outputs,
-        op.info,
-        mode=op.mode,
-        truncate_gradient=op.truncate_gradient,
-        name=op.name,
-        profile=op.profile,
-        allow_gc=op.allow_gc,
-        strict=op.strict,
-    )
-    return new.make_node(*node.inputs).outputs
+    return rewrite_step(node, Recomputed, _FORGET)
 
 
 # When a graph is compiled its gradients are built, so that nothing is left to say; and what says

@@ -12,12 +12,15 @@ from typing import Any
 
 import aesara
 from aesara.compile.mode import Mode, get_mode, optdb, predefined_modes
+from aesara.graph.basic import Variable
 from aesara.graph.fg import FunctionGraph
+from aesara.graph.op import Op
 from aesara.graph.rewriting.basic import in2out
 from aesara.graph.rewriting.db import RewriteDatabaseQuery
 from aesara.link.basic import Container, PerformLinker
 from aesara.link.utils import map_storage
 from aesara.link.vm import VMLinker
+from aesara.scan.op import Scan
 
 from bricks.xla.increments import chain_increments
 from bricks.xla.powers import specialize_powers
@@ -25,7 +28,7 @@ from bricks.xla.scan_results import drop_unused_results
 from bricks.xla.shape_inference import ShapesOnDemand, drop_equal_lengths
 from fuel_data.utils.names import nearest_name
 
-__all__ = ["aesara_mode", "rewrite_copy", "rewriting_mode"]
+__all__ = ["aesara_mode", "rewrite_copy", "rewrite_step", "rewriting_mode"]
 
 _ONLY_FOR_C = (
     "AbstractConvCheck",
@@ -141,6 +144,46 @@ def rewrite_copy(fgraph: FunctionGraph, optimizer: str) -> FunctionGraph:
     copy = fgraph.clone()
     _rewriter(optimizer).rewrite(copy)
     return copy
+
+
+def rewrite_step(node: Any, kind: type[Op], rewriter: Any) -> list[Variable] | None:
+    """Rewrite the step of a loop before anything is moved out of it, as Aesara does first.
+
+    Parameters
+    ----------
+    node : aesara.graph.basic.Apply
+        A scan.
+    kind : type
+        Of the operations that `rewriter` takes out; without one, here or in a loop inside, nothing
+        is done.
+    rewriter : aesara.graph.rewriting.basic.GraphRewriter
+        Makes the graph smaller if it does anything.
+
+    Returns
+    -------
+    list of variables, or None
+        What the new scan gives; None if there is nothing to rewrite.
+    """
+    op = node.op
+    step = FunctionGraph(op.inner_inputs, op.inner_outputs, clone=True, copy_inputs=False)
+    if not any(isinstance(inner.op, (kind, Scan)) for inner in step.apply_nodes):
+        return None
+    num_nodes = len(step.apply_nodes)
+    rewriter.rewrite(step)
+    if len(step.apply_nodes) == num_nodes:
+        return None
+    new = Scan(
+        step.inputs,
+        step.outputs,
+        op.info,
+        mode=op.mode,
+        truncate_gradient=op.truncate_gradient,
+        name=op.name,
+        profile=op.profile,
+        allow_gc=op.allow_gc,
+        strict=op.strict,
+    )
+    return new.make_node(*node.inputs).outputs
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from bricks.base import Brick, _Brick
 
 __all__ = [
     "Activation",
+    "DimensionPreserving",
     "Feedforward",
     "Initializable",
     "LinearLike",
@@ -112,6 +113,36 @@ class Feedforward(Brick):
 
     input_dim: Any
     output_dim: Any
+
+
+class DimensionPreserving(Feedforward):
+    """The base class of bricks whose output has as many features as their input.
+
+    Attributes
+    ----------
+    dim : int
+        Size of the last axes of input and output; set by subclasses.
+    """
+
+    dim: Any
+
+    @property
+    def input_dim(self) -> Any:
+        """Features of the input, which are those of the output."""
+        return self.dim
+
+    @input_dim.setter
+    def input_dim(self, value: int) -> None:
+        self.dim = value
+
+    @property
+    def output_dim(self) -> Any:
+        """Features of the output, which are those of the input."""
+        return self.dim
+
+    @output_dim.setter
+    def output_dim(self, value: int) -> None:
+        self.dim = value
 
 
 class RNGMixin(Brick):

@@ -12,6 +12,7 @@ from bricks.base import Brick, application, lazy
 from bricks.checks import check_ndim, check_sizes, describe
 from bricks.interfaces import (
     Activation,
+    DimensionPreserving,
     Feedforward,
     Initializable,
     LinearLike,
@@ -93,7 +94,7 @@ class Linear(LinearLike, Feedforward):
         return feedforward_dim(self, super().get_dim, name)
 
 
-class Bias(Feedforward, Initializable):
+class Bias(DimensionPreserving, Initializable):
     """Add a bias to the last axis.
 
     Parameters
@@ -108,24 +109,6 @@ class Bias(Feedforward, Initializable):
     def __init__(self, dim: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dim = dim
-
-    @property
-    def input_dim(self) -> Any:
-        """Features of the input, which are those of the output."""
-        return self.dim
-
-    @input_dim.setter
-    def input_dim(self, value: int) -> None:
-        self.dim = value
-
-    @property
-    def output_dim(self) -> Any:
-        """Features of the output, which are those of the input."""
-        return self.dim
-
-    @output_dim.setter
-    def output_dim(self, value: int) -> None:
-        self.dim = value
 
     @property
     def b(self) -> Any:

@@ -9,7 +9,7 @@ from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
 from bricks.base import application, lazy
-from bricks.interfaces import Activation, Feedforward, Initializable, check_last_dim
+from bricks.interfaces import Activation, DimensionPreserving, Initializable, check_last_dim
 from bricks.simple import Linear, Rectifier
 
 __all__ = ["GELU", "PositionwiseFeedforward", "Swish"]
@@ -45,7 +45,7 @@ class Swish(Activation):
         return input_ * tensor.sigmoid(input_)
 
 
-class PositionwiseFeedforward(Initializable, Feedforward):
+class PositionwiseFeedforward(Initializable, DimensionPreserving):
     """Two linear maps with an activation between them, of each step alone.
 
     The children are ``hidden`` and ``output``; with `gated` the activation is multiplied by a
@@ -92,24 +92,6 @@ class PositionwiseFeedforward(Initializable, Feedforward):
         self.gate = Linear(name="gate") if gated else None
         linear = [self.hidden, *([self.gate] if self.gate else []), self.output]
         self.children = [*self.children, *linear, self.activation]
-
-    @property
-    def input_dim(self) -> Any:
-        """Features of the input, which are those of the output."""
-        return self.dim
-
-    @input_dim.setter
-    def input_dim(self, value: int) -> None:
-        self.dim = value
-
-    @property
-    def output_dim(self) -> Any:
-        """Features of the output, which are those of the input."""
-        return self.dim
-
-    @output_dim.setter
-    def output_dim(self, value: int) -> None:
-        self.dim = value
 
     def _push_allocation_config(self) -> None:
         super()._push_allocation_config()

@@ -30,6 +30,7 @@ BASES = {
     "BaseSequenceGenerator",
     "Cost",
     "CostMatrix",
+    "DimensionPreserving",
     "Feedforward",
     "GenericSequenceAttention",
     "Initializable",

@@ -79,7 +79,7 @@ def _read(path: str) -> tuple[numpy.ndarray, numpy.ndarray]:
                 lengths = [float(number) for number in numbers]
                 target = CLASSES.index(name)
                 if len(lengths) != 4:
-                    raise ValueError
+                    raise ValueError(f"{len(lengths)} numbers")
             except ValueError as error:
                 raise ValueError(
                     f"{path}, line {reader.line_num}: expected four numbers and one of "

@@ -180,11 +180,6 @@ class Program:
             self._compilation = Compilation()
         return new_state, outputs, checks
 
-    def _trace_plainly(self, *operands: Any) -> tuple[list[jax.Array], ...]:
-        """Do the same with results that can be saved with an exported program."""
-        new_state, outputs, checks = self._trace(*operands)
-        return new_state, outputs, list(chain.from_iterable(checks.values()))
-
     def _merge(self, dynamic: Sequence[Any], static: Sequence[int]) -> list[Any]:
         """Put the static arguments back among the others, as known values."""
         arguments = list(dynamic)
@@ -417,8 +412,7 @@ class Program:
         self._is_compiling = False
         try:
             with x64():
-                step = jax.jit(self._trace_plainly, donate_argnums=0, static_argnums=3)
-                return export.export(step, platforms=[platform])(
+                return export.export(self._step, platforms=[platform])(
                     *self._signature(state, fixed, arguments)
                 )
         except DataDependentShape as error:

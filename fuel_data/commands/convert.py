@@ -5,7 +5,8 @@ file is still there), 2 if the command was called wrongly.
 """
 
 import argparse
-import errno
+import contextlib
+import functools
 import os
 import shlex
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import h5py
 
-from fuel_data.commands.output import say
+from fuel_data.commands.output import say, tidy, writing
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.base import UsageError
@@ -32,8 +33,10 @@ EPILOG = (
     "Exit status: 0 if the file is written; 1 if it could not be, and then an old file of that "
     "name is still there; 2 if the command was called wrongly."
 )
+LEFT = "Nothing was written, and an old file is as it was."
 
 
+@tidy("fuel-convert", "no file is half written")
 def main(args: Sequence[str] | None = None) -> int:
     """Convert a data set.
 
@@ -55,6 +58,7 @@ def main(args: Sequence[str] | None = None) -> int:
         name, convert = options.pop("_name"), options.pop("func")
         command = shlex.join([program, *args])
         program = f"{program} {name}"
+        _set_target(options)
         with default_storage(_storage(options)):
             for path in _convert(convert, command, options):
                 say(f"{path}: {os.path.getsize(path):,} bytes")
@@ -62,7 +66,7 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
     except (OSError, ValueError, ImportError) as error:
-        print(f"{program}: {error}{_room(error)}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return 0
 
@@ -81,12 +85,15 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d",
         "--directory",
+        # Shells leave the ~ of --option=~/folder as it is.
+        type=os.path.expanduser,
         default=os.curdir,
         help="folder with the input files, or one of them; by default the current folder",
     )
     parser.add_argument(
         "-o",
         "--output-directory",
+        type=os.path.expanduser,
         default=os.curdir,
         help="folder for the HDF5 file, made if it is not there; by default the current folder",
     )
@@ -95,8 +102,6 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--output-filename",
         help="name of the HDF5 file; '.hdf5' is added if it has no such suffix",
     )
-
-
     parser.add_argument(
         "--compression",
         metavar="NAME[:LEVEL]",
@@ -107,7 +112,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--chunk-examples",
         type=int,
         metavar="NUMBER",
-        help="examples in a chunk that is compressed; by default as many as fit into 16 KiB, which "
+        help="examples in a chunk that is compressed; by default as many as fit into 4 KiB, which "
         "suits shuffled reading",
     )
 
@@ -127,29 +132,38 @@ def _way_out(name: str, options: dict[str, Any]) -> str:
     return "Say where they are by -d."
 
 
-def _room(error: Exception) -> str:
-    if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-        return ""
-    return ". Nothing was written. Make room there, or choose another folder by -o."
+def _set_target(options: dict[str, Any]) -> None:
+    """Give the name of the file its suffix, and refuse one that is a path."""
+    filename = options.pop("output_filename")
+    if filename is None:
+        return
+    folder, name = os.path.split(filename)
+    if folder or not name:
+        put = f", as in `-o {shlex.quote(folder)} -r {shlex.quote(name)}`" if name else ""
+        raise UsageError(
+            f"--output-filename is a name without a folder, which -o says{put}; got {filename!r}."
+        )
+    options["output_filename"] = name if name.endswith(SUFFIXES) else f"{name}.hdf5"
 
 
 def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterator[str]:
     """Convert in a folder beside the target, so that no converter can leave half a file."""
-    output_directory = options.pop("output_directory")
-    filename = options.pop("output_filename")
-    if filename is not None:
-        suffix = "" if filename.endswith(SUFFIXES) else ".hdf5"
-        options["output_filename"] = filename + suffix
-    os.makedirs(output_directory, exist_ok=True)
-    with working_folder(output_directory, ".fuel-convert-") as staging:
-        written = convert(output_directory=str(staging), **options)
+    folder = options.pop("output_directory")
+    trouble = functools.partial(writing, folder, "choose another folder by -o", LEFT)
+    with contextlib.ExitStack() as at_end:
+        with trouble():
+            os.makedirs(folder, exist_ok=True)
+            staging = at_end.enter_context(working_folder(folder, ".fuel-convert-"))
+        with trouble(below=staging):
+            written = convert(output_directory=str(staging), **options)
+            for path in written:
+                # By way of a Python file: see `new_hdf5_file`.
+                with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
+                    write_provenance(h5file, command)
         for path in written:
-            # By way of a Python file: see `new_hdf5_file`.
-            with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
-                write_provenance(h5file, command)
-        for path in written:
-            target = os.path.normpath(os.path.join(output_directory, os.path.basename(path)))
-            move_into_place(path, target)
+            target = os.path.normpath(os.path.join(folder, os.path.basename(path)))
+            with writing(target, "choose another name by -r, or another folder by -o", LEFT):
+                move_into_place(path, target)
             yield target
 
 

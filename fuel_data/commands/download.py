@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fuel_data.commands.output import say
+from fuel_data.commands.output import say, tidy, writing
 from fuel_data.config_parser import config
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import NeedURLPrefix
@@ -19,8 +19,10 @@ EPILOG = (
     "Files that are there and right are not fetched again. Exit status: 0 if all files are there; "
     "1 if one could not be fetched; 2 if the command was called wrongly."
 )
+LEFT = "What has come is kept as NAME.part and gone on with the next time."
 
 
+@tidy("fuel-download", "what has come is kept as NAME.part and gone on with the next time")
 def main(args: Sequence[str] | None = None) -> int:
     """Fetch the files of a data set.
 
@@ -39,7 +41,9 @@ def main(args: Sequence[str] | None = None) -> int:
         options = vars(_parser().parse_args(args))
         program += f" {options.pop('_name')}"
         clear, download = options["clear"], options.pop("func")
-        paths = download(**options) or ()
+        folder = options["directory"]
+        with writing(folder, "choose another folder by -d", LEFT, below=folder):
+            paths = download(**options) or ()
         for path in paths:
             say(f"{path}: removed" if clear else f"{path}: {os.path.getsize(path):,} bytes")
         if clear and not paths:
@@ -64,6 +68,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d",
         "--directory",
+        type=os.path.expanduser,
         default=os.curdir,
         help="folder for the files, made if it is not there; by default the current folder",
     )

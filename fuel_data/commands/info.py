@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy
 
-from fuel_data.commands.output import say
+from fuel_data.commands.output import say, tidy, writing
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_files import open_file
@@ -28,6 +28,7 @@ RANGE_PIECES = 64
 MAX_CLASSES = 12
 
 
+@tidy("fuel-info", "no file is half written")
 def main(args: Sequence[str] | None = None) -> int:
     """Print what is in a file.
 
@@ -52,10 +53,10 @@ def main(args: Sequence[str] | None = None) -> int:
         with open_file(path) as h5file:
             lines = [path, *_provenance_lines(h5file), *_source_lines(h5file)]
             lines += _split_lines(h5file)
+        say("\n".join(lines))
     except (OSError, ValueError, ImportError) as error:
         print(f"fuel-info: {filename}: {error}", file=sys.stderr)
         return 1
-    say("\n".join(lines))
     return 0
 
 
@@ -85,7 +86,10 @@ def _write_preview(path: str, options: argparse.Namespace) -> None:
     from fuel_data.previews import png, preview
 
     sheet = png(preview(path, options.split, options.sources, options.num_examples))
-    with atomic_write(options.preview) as file:
+    with (
+        writing(options.preview, "choose another file by --preview"),
+        atomic_write(options.preview) as file,
+    ):
         file.write(sheet)
 
 

@@ -54,7 +54,8 @@ def write_provenance(h5file: h5py.File, command: str) -> None:
         "fuel_convert_date": _date(),
     }
     for name, text in texts.items():
-        h5file.attrs[name] = numpy.bytes_(text.encode("utf-8"))
+        # Names on the disk, which a command has, need be no UTF-8.
+        h5file.attrs[name] = numpy.bytes_(text.encode("utf-8", "surrogateescape"))
 
 
 def read_provenance(h5file: h5py.File) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def read_provenance(h5file: h5py.File) -> dict[str, Any]:
 
 def _text(h5file: h5py.File, name: str) -> str | None:
     value = h5file.attrs.get(name)
-    return value.decode("utf-8") if isinstance(value, bytes) else value
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def _library_versions() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import contextlib
+import errno
 import fcntl
 import glob
 import os
@@ -26,7 +27,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     Parameters
     ----------
     path : path
-        The file to write. Its folder must exist.
+        The file to write. Its folder must exist. A link stays, and what it leads to is written.
     mode : str
         ``'wb'`` for bytes, ``'w'`` for text in UTF-8.
 
@@ -38,9 +39,11 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     Raises
     ------
     OSError
-        If the folder is missing or the disk is full. Nothing is left behind.
+        If the folder is missing, the disk is full, or what stands there is no file, as a device.
+        Nothing is left behind.
     """
-    target = Path(path)
+    _refuse_other_than_file(path)
+    target = Path(os.path.realpath(path))
     encoding = None if "b" in mode else "utf-8"
     _remove_leftovers(target.parent, f".{glob.escape(target.name)}.*{_PART}")
     descriptor, temporary = tempfile.mkstemp(_PART, f".{target.name}.", target.parent)
@@ -124,14 +127,23 @@ def move_into_place(temporary: str | os.PathLike[str], path: str | os.PathLike[s
     Raises
     ------
     OSError
-        If the bytes cannot be written to the disk.
+        If the bytes cannot be written to the disk, or what stands there is no file.
     """
+    _refuse_other_than_file(path)
     target = Path(path)
     wait_for_disk(temporary)
     os.chmod(temporary, _permissions(target))
     os.replace(temporary, target)
     # Without this a power cut after the rename may bring the old file back.
     wait_for_disk(target.parent)
+
+
+def _refuse_other_than_file(path: str | os.PathLike[str]) -> None:
+    """Refuse what would be gone if a file took its place, `/dev/null` for one."""
+    path = os.fspath(path) or os.curdir
+    if os.path.exists(path) and not os.path.isfile(path):
+        reason = "There is something that is no file, choose another name"
+        raise FileExistsError(errno.EEXIST, reason, path)
 
 
 def _permissions(target: Path) -> int:

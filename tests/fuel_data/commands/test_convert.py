@@ -153,8 +153,8 @@ def test_a_full_disk_is_a_readable_error_and_the_old_file_stays(tmp_path):
 
     assert done.returncode == 1
     assert done.stderr == (
-        "fuel-convert digits: [Errno 27] File too large. Nothing was written. Make room there, or "
-        "choose another folder by -o.\n"
+        f"fuel-convert digits: '{tmp_path}' could not be written: File too large. Nothing was "
+        "written, and an old file is as it was. Make room there, or choose another folder by -o.\n"
     )
     assert (tmp_path / "digits.hdf5").read_text() == "old"
     assert os.listdir(tmp_path) == ["digits.hdf5"]

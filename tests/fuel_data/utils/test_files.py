@@ -104,6 +104,37 @@ def test_a_finished_file_is_moved_into_the_place_of_another(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    (tmp_path / "large").mkdir()
+    (tmp_path / "link").symlink_to("large/file")
+
+    for content in (b"first", b"second"):
+        with atomic_write(tmp_path / "link") as file:
+            file.write(content)
+
+    assert (tmp_path / "large" / "file").read_bytes() == b"second"
+    assert os.readlink(tmp_path / "link") == "large/file"
+    assert os.listdir(tmp_path / "large") == ["file"]
+
+
+def test_a_device_a_pipe_or_a_folder_is_never_replaced_by_a_file(tmp_path):
+    (tmp_path / "part").write_text("new")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("folder", "pipe", "link"):
+        with (
+            pytest.raises(FileExistsError, match=f"no file, choose another name: .*{name}'"),
+            atomic_write(tmp_path / name),
+        ):
+            pass
+        with pytest.raises(FileExistsError, match=f"no file, choose another name: .*{name}'"):
+            move_into_place(tmp_path / "part", tmp_path / name)
+
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link", "part", "pipe"]
+
+
 def test_a_missing_folder_is_an_error(tmp_path):
     path = tmp_path / "nowhere" / "file"
 

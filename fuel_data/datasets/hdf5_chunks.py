@@ -77,6 +77,11 @@ class ChunkedValues:
         return self._rows
 
     @property
+    def holds_all(self) -> bool:
+        """Whether all chunks may be in memory at once."""
+        return len(self._chunk_in) == len(self._slot_of)
+
+    @property
     def num_cached(self) -> int:
         """Number of chunks that are in memory."""
         return int((self._chunk_in >= 0).sum())
@@ -126,21 +131,27 @@ class ChunkedValues:
         slots = self._slot_of[wanted]
         self._use(slots[slots >= 0])
         missing = wanted[slots < 0]
-        oldest = numpy.argsort(self._last_used, kind="stable")[: len(missing)]
-        for chunk, slot in zip(missing.tolist(), oldest.tolist(), strict=True):
-            self._forget(slot)
-            start = chunk * self._rows
-            values = read_values(self._dataset, slice(start, start + self._rows))
-            first = slot * self._rows
-            self._slots[first : first + len(values)] = values
-            # Only now: an error above must not leave a slot that claims to hold the chunk.
-            self._chunk_in[slot], self._slot_of[chunk] = chunk, slot
+        if not len(missing):
+            return
+        oldest = numpy.argpartition(self._last_used, len(missing) - 1)[: len(missing)]
+        forgotten = self._chunk_in[oldest]
+        self._slot_of[forgotten[forgotten >= 0]] = -1
+        self._chunk_in[oldest] = -1
+        firsts = (oldest * self._rows).tolist()
+        breaks = (numpy.flatnonzero(numpy.diff(missing) > 1) + 1).tolist()
+        for begin, end in zip([0, *breaks], [*breaks, len(missing)], strict=True):
+            self._load_run(int(missing[begin]), firsts[begin:end])
+        # Only now: an error above must not leave a slot that claims to hold its chunk.
+        self._chunk_in[oldest], self._slot_of[missing] = missing, oldest
         self._use(oldest)
 
-    def _forget(self, slot: int) -> None:
-        if self._chunk_in[slot] >= 0:
-            self._slot_of[self._chunk_in[slot]] = -1
-        self._chunk_in[slot] = -1
+    def _load_run(self, chunk: int, firsts: list[int]) -> None:
+        """Read chunks that follow each other at once; `firsts` says where in memory each begins."""
+        start = chunk * self._rows
+        values = read_values(self._dataset, slice(start, start + len(firsts) * self._rows))
+        for number, first in enumerate(firsts):
+            part = values[number * self._rows : (number + 1) * self._rows]
+            self._slots[first : first + len(part)] = part
 
 
 def is_in_chunks(dataset: h5py.Dataset) -> bool:

@@ -129,8 +129,11 @@ class SourceReader:
         return read_values(self._dataset, selection)
 
     def _read_range(self, request: slice) -> numpy.ndarray:
+        if self._chunked is None:
+            return self._ask(request)
         # Of long ranges each chunk is read once anyway, and would push others out of the cache.
-        if self._chunked is None or request.stop - request.start >= self._chunked.num_rows:
+        is_long = request.stop - request.start >= self._chunked.num_rows
+        if is_long and not self._chunked.holds_all:
             return self._ask(request)
         return self._chunked.read(as_indices(request))
 

@@ -74,14 +74,32 @@ def test_threads_share_a_cache(dataset):
     assert not wrong
 
 
-def test_long_ranges_go_past_the_cache_and_short_ones_through_it(dataset):
-    reader = SourceReader(dataset)
+def test_long_ranges_go_past_a_cache_that_is_too_small_and_short_ones_through_it(dataset):
+    reader = SourceReader(dataset, cache_bytes=3 * 240)
 
     assert reader.way == "chunks"
     assert_array_equal(reader.read(slice(5, 98)), VALUES[5:98])
     assert reader._chunked.num_cached == 0
     assert_array_equal(reader.read(slice(8, 12)), VALUES[8:12])
     assert reader._chunked.num_cached == 2
+
+
+def test_ranges_fill_a_cache_that_holds_all_each_by_one_reading(dataset, monkeypatch):
+    reader = SourceReader(dataset)
+    reader.read(numpy.array([35]))
+    read = []
+    original = h5py.Dataset.__getitem__
+    monkeypatch.setattr(
+        h5py.Dataset,
+        "__getitem__",
+        lambda self, key: (read.append((key.start, key.stop)), original(self, key))[1],
+    )
+
+    for request in (slice(5, 98), slice(0, 103), slice(0, 103)):
+        assert_array_equal(reader.read(request), VALUES[request])
+
+    # The chunk from 30 to 39 is there, and the last one is shorter.
+    assert read == [(0, 30), (40, 100), (100, 110)]
 
 
 def test_a_chunk_that_cannot_be_read_leaves_the_cache_as_it_was(tmp_path):

@@ -15,6 +15,7 @@ from fuel_data.axes import examples_first
 from fuel_data.converters.arrays import default_labels
 from fuel_data.converters.base import UsageError, fill_hdf5_file, new_hdf5_file, record_inputs
 from fuel_data.utils.progress import progress_bar
+from fuel_data.utils.tracebacks import describe_in_their_code
 
 SPLITS = ("train", "valid", "test")
 PIPELINES_ATTRIBUTE = "fuel_convert_pipelines"
@@ -116,12 +117,17 @@ def _drain(
         source: _Spool(f"split {split!r}, source {source!r}", new_file())
         for source in stream.sources
     }
-    left = num_examples
-    for epoch in range(epochs):
-        for batch in _batches(stream, split, epoch, left):
-            for spool, values in zip(spools.values(), batch, strict=True):
-                spool.add(values)
-            left = None if left is None else left - len(batch[0])
+    left, count = num_examples, 0
+    try:
+        for epoch in range(epochs):
+            for batch in _batches(stream, split, epoch, left):
+                for spool, values in zip(spools.values(), batch, strict=True):
+                    spool.add(values)
+                left = None if left is None else left - len(batch[0])
+                count += len(batch[0])
+    except Exception as error:
+        error.add_note(f"The stream of split {split!r} had given {count:,} examples.")
+        raise
     if not all(spool.shapes for spool in spools.values()):
         raise ValueError(f"The stream of split {split!r} gives no examples: {stream!r}.")
     return spools
@@ -295,7 +301,7 @@ def convert_from_arguments(
     UsageError
         If the arguments do not fit together.
     RecipeError
-        If a recipe names no stream.
+        If a recipe names no stream, or its code fails: then with the lines of that code.
     """
     # It brings zmq, which other converters do without.
     from fuel_data.server.recipe import Recipe, parse_arguments
@@ -307,12 +313,12 @@ def convert_from_arguments(
     if arguments["epochs"] < 1 or (arguments["num_examples"] or 1) < 1:
         raise UsageError("--epochs and --num-examples must be positive.")
     given = parse_arguments(arguments["argument"])
-    with contextlib.ExitStack() as at_end:
-        recipes = {split: Recipe(_find(directory, target), given) for split, target in named}
+    recipes = {split: Recipe(_find(directory, target), given) for split, target in named}
+    files = [recipe.find_file() for recipe in recipes.values() if recipe.path is not None]
+    with _failures_of_recipes(), contextlib.ExitStack() as at_end:
         streams = {}
         for split, recipe in recipes.items():
             streams[split] = at_end.enter_context(contextlib.closing(recipe.build()))
-        files = [recipe.find_file() for recipe in recipes.values() if recipe.path is not None]
         return convert_streams(
             streams,
             output_directory,
@@ -321,6 +327,20 @@ def convert_from_arguments(
             num_examples=arguments["num_examples"],
             inputs=list(dict.fromkeys(files)),
         )
+
+
+@contextlib.contextmanager
+def _failures_of_recipes() -> Iterator[None]:
+    """Show where in the user's code an error is, without the lines of ours before."""
+    from fuel_data.server.errors import RecipeError
+
+    try:
+        yield
+    except Exception as error:
+        text = describe_in_their_code(error)
+        if text is None:
+            raise
+        raise RecipeError(f"the code of a recipe failed:\n{text}") from error
 
 
 def _find(directory: str, target: str) -> str:

@@ -130,7 +130,7 @@ class Recipe:
         module = self._import_module()
         function = getattr(module, self.function, None)
         if not callable(function):
-            names = [name for name, value in vars(module).items() if callable(value)]
+            names = [name for name, value in vars(module).items() if _is_meant(value, module)]
             raise RecipeError(
                 f"recipe: {self.target}: there is no function {self.function!r}."
                 f"{nearest_name(self.function, names)}"
@@ -176,6 +176,11 @@ class Recipe:
 
     def __repr__(self) -> str:
         return f"Recipe({self.target!r}, {self.arguments!r})"
+
+
+def _is_meant(value: Any, module: ModuleType) -> bool:
+    """Tell whether a name of a module can have been meant, which was not only imported there."""
+    return callable(value) and getattr(value, "__module__", None) == module.__name__
 
 
 def parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_what_a_terminal_has_no_letters_for_is_shown_by_numbers(monkeypatch, tmp
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.ENOSPC, "'here' could not be written: No space left on device. It stays. Make room "),
+        (errno.ENOSPC, "'here' could not be written: No space left on device. It stays. Make ro"),
         (errno.EDQUOT, "'here' could not be written: Disk quota exceeded. It stays. Make room the"),
         (errno.EACCES, "'here' could not be written: Permission denied. It stays. Go elsewhere."),
         (errno.EROFS, "'here' could not be written: Read-only file system. It stays. Go elsewhere"),

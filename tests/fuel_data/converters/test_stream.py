@@ -1,4 +1,5 @@
 import json
+import re
 
 import h5py
 import numpy
@@ -145,6 +146,21 @@ def stream(first=0):
 
 def nothing():
     return None
+
+def refuse_seven(batch):
+    if 7 in batch[0]:
+        raise KeyError("seven")
+    return batch
+
+def failing(first=0):
+    return Mapping(DataStream(IndexableDataset({'x': numpy.arange(9)}),
+        iteration_scheme=SequentialScheme(9, 3)), refuse_seven)
+
+def misbuilt(first=0):
+    return Mapping(stream(), double, add_sources="x")
+
+def of_two_types(first=0):
+    return Mapping(stream(), lambda batch: (batch[0] * (1 if batch[0][0] else 0.5),))
 """
 
 
@@ -186,3 +202,44 @@ def test_wrong_calls_are_refused_in_words(tmp_path, monkeypatch, capsys, argumen
 
     assert words in capsys.readouterr().err
     assert [entry.suffix for entry in tmp_path.iterdir() if entry.is_file()] == [".py"]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (
+            "failing",
+            r"fuel-convert stream: the code of a recipe failed:\n"
+            r'  File ".*/failing_stream.py", line \d+, in refuse_seven\n'
+            r'    raise KeyError\("seven"\)\n'
+            r"KeyError: 'seven'\nThe stream of split 'valid' had given 6 examples.\n",
+        ),
+        (
+            "misbuilt",
+            r"fuel-convert stream: the code of a recipe failed:\n"
+            r'  File ".*/failing_stream.py", line \d+, in misbuilt\n(.*\n)*'
+            r"ValueError: Mapping: `add_sources` must be a sequence of names; .*\n",
+        ),
+        (
+            "of_two_types",
+            r"fuel-convert stream: The examples of split 'valid', source 'x' must all have one "
+            r"dtype that HDF5 has; got int64 after float64. Put Cast over the stream.\n",
+        ),
+    ],
+)
+def test_an_error_in_the_code_of_a_recipe_is_shown_by_its_lines(
+    tmp_path, monkeypatch, capsys, function, words
+):
+    (tmp_path / "failing_stream.py").write_text(RECIPE)
+    (tmp_path / "stream.hdf5").write_text("old")
+    monkeypatch.chdir(tmp_path)
+    recipe = f"failing_stream.py:{function}"
+
+    assert main(["stream", "--train", "failing_stream.py:stream", "--valid", recipe]) == 1
+
+    assert re.fullmatch(words, capsys.readouterr().err)
+    assert (tmp_path / "stream.hdf5").read_text() == "old"
+    assert sorted(entry.name for entry in tmp_path.iterdir() if entry.is_file()) == [
+        "failing_stream.py",
+        "stream.hdf5",
+    ]

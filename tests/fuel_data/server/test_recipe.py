@@ -88,6 +88,16 @@ def test_tuples_and_numpy_numbers_become_plain():
     assert type(recipe.arguments["size"]) is int
 
 
+def test_only_what_a_file_defines_can_have_been_meant(tmp_path):
+    (tmp_path / "named.py").write_text(
+        "from collections import OrderedDict\nfrom os.path import join\n"
+        "def stream(): ...\nclass Stream: ...\nLIST = []\n"
+    )
+
+    with pytest.raises(RecipeError, match=r"no function 'x'\. Known: Stream, stream\.$"):
+        Recipe(f"{tmp_path}/named.py:x").build()
+
+
 @pytest.mark.parametrize(
     ("target", "arguments", "words"),
     [

@@ -3,21 +3,22 @@
 import argparse
 import contextlib
 import logging
+import math
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fuel_data.commands.output import say
+from fuel_data.commands.output import WriteError, say, writing
 from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
 from fuel_data.server.pickled import SentStream
 from fuel_data.server.process import end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
-from fuel_data.server.recipe import Recipe, parse_arguments
+from fuel_data.server.recipe import Recipe, failures_of_recipes, parse_arguments
 from fuel_data.server.server import Server
 
 _EPILOG = """
@@ -51,7 +52,7 @@ def main(args: Sequence[str] | None = None) -> int:
         _serve(options)
     except KeyboardInterrupt:
         return 0
-    except (ServerError, RecipeError, AddressError) as error:
+    except (ServerError, RecipeError, AddressError, WriteError) as error:
         print(f"fuel-server: {error}", file=sys.stderr)
         return 2
     finally:
@@ -80,11 +81,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--address", help="ipc://PATH or tcp://127.0.0.1:PORT")
     parser.add_argument(
-        "--hwm", type=int, default=10, help="batches prepared ahead for a client (default: 10)"
+        "--hwm",
+        type=_positive(int),
+        default=10,
+        help="batches prepared ahead for a client (default: 10)",
     )
     parser.add_argument(
         "--heartbeat",
-        type=float,
+        type=_positive(float),
         default=HEARTBEAT,
         help="seconds between signs of life (default: %(default)s)",
     )
@@ -92,6 +96,18 @@ def _parser() -> argparse.ArgumentParser:
     # What a training process passes to the server that it starts.
     parser.add_argument("--owner", type=int, help=argparse.SUPPRESS)
     return parser
+
+
+def _positive(number: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        value = number(text)
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"must be positive and finite; got {text}")
+        return value
+
+    # What argparse calls a text that is no number.
+    parse.__name__ = number.__name__
+    return parse
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -110,13 +126,16 @@ def _serve(options: argparse.Namespace) -> None:
         server = at_end.enter_context(
             Server(options.address, heartbeat=options.heartbeat, is_own=is_own)
         )
-        stream = at_end.enter_context(contextlib.closing(recipe.build()))
+        with failures_of_recipes():
+            stream = at_end.enter_context(contextlib.closing(recipe.build()))
         # An exception in the middle of it would leave a thread behind.
         _handle_signals(lambda *_: server.stop())
         at_end.callback(_handle_signals, signal.default_int_handler)
         if options.owner is None:
             say(f"fuel-server: serving {options.recipe} at {server.address}")
-        server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
+        ready = options.ready_file or ""
+        with writing(ready, "choose another --ready-file", below=os.path.dirname(ready)):
+            server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from fuel_data.axes import examples_first
 from fuel_data.converters.arrays import default_labels
 from fuel_data.converters.base import UsageError, fill_hdf5_file, new_hdf5_file, record_inputs
 from fuel_data.utils.progress import progress_bar
-from fuel_data.utils.tracebacks import describe_in_their_code
 
 SPLITS = ("train", "valid", "test")
 PIPELINES_ATTRIBUTE = "fuel_convert_pipelines"
@@ -304,7 +303,7 @@ def convert_from_arguments(
         If a recipe names no stream, or its code fails: then with the lines of that code.
     """
     # It brings zmq, which other converters do without.
-    from fuel_data.server.recipe import Recipe, parse_arguments
+    from fuel_data.server.recipe import Recipe, failures_of_recipes, parse_arguments
 
     named = [(split, arguments[split]) for split in SPLITS if arguments[split]]
     named += arguments["split"]
@@ -315,7 +314,7 @@ def convert_from_arguments(
     given = parse_arguments(arguments["argument"])
     recipes = {split: Recipe(_find(directory, target), given) for split, target in named}
     files = [recipe.find_file() for recipe in recipes.values() if recipe.path is not None]
-    with _failures_of_recipes(), contextlib.ExitStack() as at_end:
+    with failures_of_recipes(), contextlib.ExitStack() as at_end:
         streams = {}
         for split, recipe in recipes.items():
             streams[split] = at_end.enter_context(contextlib.closing(recipe.build()))
@@ -327,20 +326,6 @@ def convert_from_arguments(
             num_examples=arguments["num_examples"],
             inputs=list(dict.fromkeys(files)),
         )
-
-
-@contextlib.contextmanager
-def _failures_of_recipes() -> Iterator[None]:
-    """Show where in the user's code an error is, without the lines of ours before."""
-    from fuel_data.server.errors import RecipeError
-
-    try:
-        yield
-    except Exception as error:
-        text = describe_in_their_code(error)
-        if text is None:
-            raise
-        raise RecipeError(f"the code of a recipe failed:\n{text}") from error
 
 
 def _find(directory: str, target: str) -> str:

@@ -14,13 +14,14 @@ the import path, as for a script. A module is looked for on the usual path, then
 the running script and in the working directory at the time the recipe was made.
 """
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,7 @@ import numpy
 from fuel_data.server.errors import RecipeError
 from fuel_data.state import is_plain
 from fuel_data.utils.names import nearest_name
+from fuel_data.utils.tracebacks import describe_in_their_code
 
 
 class Recipe:
@@ -181,6 +183,29 @@ class Recipe:
 def _is_meant(value: Any, module: ModuleType) -> bool:
     """Tell whether a name of a module can have been meant, which was not only imported there."""
     return callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+@contextlib.contextmanager
+def failures_of_recipes() -> Iterator[None]:
+    """Let errors in the code of recipes be shown by the lines of that code, without ours before.
+
+    Yields
+    ------
+    None
+        The block builds and reads streams of recipes.
+
+    Raises
+    ------
+    RecipeError
+        If code of the user's fails.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = describe_in_their_code(error)
+        if text is None:
+            raise
+        raise RecipeError(f"the code of a recipe failed:\n{text}") from error
 
 
 def parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:

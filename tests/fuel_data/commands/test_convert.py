@@ -61,7 +61,7 @@ def test_the_same_conversion_writes_the_same_bytes(tmp_path, monkeypatch):
     assert (tmp_path / "digits.hdf5").read_bytes() == first
 
 
-CONVERTERS = '''
+CONVERTERS = """
 import os
 
 import h5py
@@ -82,7 +82,7 @@ def convert_toy(directory, output_directory, output_filename="toy.hdf5", number=
 
 
 all_converters = (("toy", fill_toy),)
-'''
+"""
 
 
 @pytest.fixture

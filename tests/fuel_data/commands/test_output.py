@@ -184,9 +184,7 @@ all_converters = [("stopped", fill)]
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "word"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")]
-)
+@pytest.mark.parametrize(("number", "word"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")])
 def test_a_command_that_is_stopped_tidies_up_and_says_so(tmp_path, number, word):
     (tmp_path / "stopped.py").write_text(STOPPED.format(number))
     process = subprocess.run(

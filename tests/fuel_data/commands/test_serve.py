@@ -100,14 +100,52 @@ def test_a_server_is_ready_in_under_a_second_and_a_half(command):
         ([f"{RECIPES}:counted", "--argument", "3"], "--argument: expected NAME=VALUE, got '3'"),
         ([f"{RECIPES}:counted", "--argument", "sed=1"], "no argument 'sed'. Did you mean 'seed'"),
         ([f"{RECIPES}:counted", "--address", "tcp://*:1"], "not on this machine's loopback"),
+        (
+            [f"{RECIPES}:counted", "--address", "tcp://127.0.0.1:0", "--ready-file", "/no/file"],
+            "'/no/file' could not be written: No such file or directory. Choose another --ready-",
+        ),
     ],
 )
-def test_an_error_of_the_user_is_one_line_and_status_2(arguments, words, capsys):
+def test_an_error_of_the_user_is_one_line_and_status_2(
+    arguments, words, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert main(arguments) == 2
 
     error = capsys.readouterr().err
     assert re.search(words, error)
     assert error.count("\n") == 1
+
+
+def test_an_error_in_the_code_of_a_recipe_is_shown_by_its_lines(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    recipe = tmp_path / "failing_recipes.py"
+    recipe.write_text("def build():\n    return {}[1]\n")
+
+    assert main([f"{recipe}:build"]) == 2
+
+    error = capsys.readouterr().err
+    assert error.startswith(
+        f'fuel-server: the code of a recipe failed:\n  File "{recipe}", line 2, in build\n'
+    )
+    assert error.endswith("KeyError: 1\n")
+    sys.modules.pop("failing_recipes")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["--hwm", "0"], "argument --hwm: must be positive and finite; got 0"),
+        (["--hwm", "many"], "argument --hwm: invalid int value: 'many'"),
+        (["--heartbeat", "-1"], "argument --heartbeat: must be positive and finite; got -1"),
+        (["--heartbeat", "inf"], "argument --heartbeat: must be positive and finite; got inf"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(option, words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([f"{RECIPES}:counted", *option])
+
+    assert words in capsys.readouterr().err
 
 
 def test_a_busy_address_is_one_line_and_status_2(tmp_path, capsys, monkeypatch):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 #: Bytes of a chunk, of as many whole examples as fit, if nothing else is asked for.
-CHUNK_BYTES = 2**12
+CHUNK_BYTES = 3 * 2**10
 #: Compression → the levels that it takes and the one that is taken if none is asked for.
 LEVELS: dict[str, tuple[int, int, int] | None] = {
     "gzip": (0, 9, 4),
@@ -37,7 +37,7 @@ class Storage:
     level : int, optional
         How hard to try: 0 to 9 for gzip and blosc, 1 to 22 for zstd.
     chunk_examples : int, optional
-        Number of examples of a chunk. By default as many as fit into 4 KiB, at least one, if the
+        Number of examples of a chunk. By default as many as fit into 3 KiB, at least one, if the
         source is compressed; otherwise all lie in one piece.
 
     Raises
@@ -48,7 +48,7 @@ class Storage:
     Examples
     --------
     >>> Storage("gzip").options((60000, 28, 28), numpy.dtype("uint8"))["chunks"]
-    (5, 28, 28)
+    (3, 28, 28)
     """
 
     compression: str | None = None

@@ -32,6 +32,7 @@ TITLES = {
     "firebrick-zstd-small": "the same, cache of 4 MiB",
     "h5py": "h5py, fancy selection, in one piece",
     "h5py-gzip": "h5py, fancy selection, gzip",
+    "h5py-zstd": "h5py, fancy selection, zstd",
     "torch": "DataLoader, `__getitems__` on the map",
     "torch-workers": "the same, 2 persistent workers",
     "torch-h5py": "DataLoader, item by item over h5py, 2 workers",
@@ -55,11 +56,7 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--dataset-directory",
-        help="folder of train-images-idx3-ubyte.gz, of MNIST or of Fashion-MNIST; by default as "
-        "many random images are made",
-    )
+    readers.add_dataset_directory(parser)
     parser.add_argument("--rounds", type=int, default=3, help="processes of each reader; 3")
     parser.add_argument("--epochs", type=int, default=3, help="epochs of each process; 3")
     parser.add_argument("--only", nargs="+", choices=TITLES, help="these readers alone")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import io
 import tarfile
@@ -15,7 +16,7 @@ import numpy
 
 BATCH, JPEG_BATCH, NUM_JPEGS = 500, 50, 3000
 #: Readers that take minutes for an epoch read a part of one, and say what the whole would take.
-PARTS = {"h5py-gzip": 20, "torch-h5py": 4, "grain": 20}
+PARTS = {"h5py-gzip": 20, "h5py-zstd": 20, "torch-h5py": 4, "grain": 20}
 PARTS |= {"firebrick-gzip-small": 8, "firebrick-zstd-small": 8}
 
 
@@ -32,7 +33,7 @@ def prepare(folder: Path, directory: str | None) -> None:
     from fuel_data.converters.base import fill_hdf5_file, new_hdf5_file
     from fuel_data.converters.storage import Storage
 
-    images = _images(directory)
+    images = read_images(directory)
     for name, storage in {
         "plain": Storage(),
         "chunks": Storage(chunk_examples=20),
@@ -52,7 +53,32 @@ def prepare(folder: Path, directory: str | None) -> None:
         (folder / "jpegs" / f"{number:05}.jpg").write_bytes(jpeg)
 
 
-def _images(directory: str | None) -> numpy.ndarray:
+def add_dataset_directory(parser: argparse.ArgumentParser) -> None:
+    """Let the command line say where the images are.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    parser.add_argument(
+        "--dataset-directory",
+        help="folder of train-images-idx3-ubyte.gz, of MNIST or of Fashion-MNIST; by default as "
+        "many random images are made",
+    )
+
+
+def read_images(directory: str | None) -> numpy.ndarray:
+    """Read 60,000 images of 28 × 28 pixels, or make random ones.
+
+    Parameters
+    ----------
+    directory : str or None
+        Folder of their IDX file.
+
+    Returns
+    -------
+    uint8 array of shape (example, pixel)
+    """
     if directory is None:
         return numpy.random.default_rng(1).integers(0, 256, (60000, 784), dtype="uint8")
     with gzip.open(Path(directory) / "train-images-idx3-ubyte.gz") as file:
@@ -274,6 +300,7 @@ READERS: dict[str, Callable[[Path], Begin]] = {
     "firebrick-zstd-small": _stream("zstd.hdf5", BATCH, cache_bytes=2**22),
     "h5py": _h5py("plain.hdf5", 60000, BATCH),
     "h5py-gzip": _h5py("gzip.hdf5", 60000, BATCH),
+    "h5py-zstd": _h5py("zstd.hdf5", 60000, BATCH),
     "torch": _loader("map", 0, BATCH),
     "torch-workers": _loader("map", 2, BATCH),
     "torch-h5py": _loader("h5py", 2, BATCH),

@@ -29,16 +29,16 @@ def test_values_lie_in_one_piece_by_default(tmp_path):
 @pytest.mark.parametrize(
     ("storage", "rows", "code"),
     [
-        (Storage("gzip"), 20, 1),
+        (Storage("gzip"), 15, 1),
         (Storage("gzip", 9, 10), 10, 1),
         (Storage("lzf", chunk_examples=5000), 1000, 32000),
-        (Storage("zstd", 7), 20, 32015),
-        (Storage("blosc"), 20, 32001),
+        (Storage("zstd", 7), 15, 32015),
+        (Storage("blosc"), 15, 32001),
         (Storage(chunk_examples=20), 20, None),
     ],
     ids=str,
 )
-def test_chunks_of_4_kib_are_compressed_as_asked(tmp_path, storage, rows, code):
+def test_chunks_of_3_kib_are_compressed_as_asked(tmp_path, storage, rows, code):
     dataset = written(tmp_path, storage)
     properties = dataset.id.get_create_plist()
     codes = [properties.get_filter(number)[0] for number in range(properties.get_nfilters())]

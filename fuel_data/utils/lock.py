@@ -17,6 +17,21 @@ _writelocks: dict[str, list[int]] = {}
 _lock: list[tuple[str, int]] = []
 
 
+def _begin_in_child() -> None:
+    """Let a child that was forked hold none of these: they are its parent's, to keep or give back.
+
+    The descriptor that the child has of each would keep it locked after the parent let go of it.
+    """
+    held = [*_readlocks.values(), *_writelocks.values(), [descriptor for _, descriptor in _lock]]
+    for descriptor in {descriptor for descriptors in held for descriptor in descriptors}:
+        os.close(descriptor)
+    for locks in (_readlocks, _writelocks, _lock):
+        locks.clear()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
+
+
 def take_lock(
     path: str | os.PathLike[str], *, shared: bool = False, wait: bool = True
 ) -> int | None:

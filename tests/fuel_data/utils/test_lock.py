@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -115,3 +116,42 @@ def test_giving_back_what_was_not_taken_is_an_error(tmp_path):
         lock.release_writelock(tmp_path / "x")
     with pytest.raises(ValueError, match="no lock on '.*x' by get_readlock"):
         lock.release_readlock(tmp_path / "x")
+
+
+FORKS = """
+import os, sys
+from fuel_data.utils import lock
+
+path, folder = sys.argv[1:]
+lock.get_writelock(path)
+lock.get_lock(folder)
+child_waits, end = os.pipe()
+parent_waits, ready = os.pipe()
+child = os.fork()
+if child == 0:
+    for give_back in (lambda: lock.release_writelock(path), lock.release_lock):
+        try:
+            give_back()
+        except ValueError as error:
+            print(str(error)[:20], flush=True)
+    print(lock.take_lock(folder + "/lock", wait=False), flush=True)
+    os.close(end)
+    os.write(ready, b"x")
+    os.read(child_waits, 1)
+    os._exit(0)
+os.read(parent_waits, 1)
+lock.release_writelock(path)
+lock.take_lock(path + ".lock", wait=False) or print("locked by the child")
+lock.release_lock()
+lock.take_lock(folder + "/lock", wait=False) or print("locked by the child")
+os.close(end)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_child_holds_no_lock_of_its_parent(tmp_path):
+    arguments = [sys.executable, "-c", FORKS, str(tmp_path / "data"), str(tmp_path / "locks")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(lock.__file__).parents[2])}
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "This process has no \nrelease_lock: this p\nNone\n"

@@ -306,10 +306,13 @@ class DataIterator:
     ----------
     data_stream : AbstractDataStream
         The stream to read.
+    request_iterator : iterator, optional
+        What the scheme of the stream gives by ``get_request_iterator()``, as streams that were
+        written for Fuel hand it in. There is no need to: the scheme is asked without it, too.
     as_dict : bool
         Give dicts by source instead of tuples.
-    epoch : int
-        Number of the epoch.
+    epoch : int, optional
+        Number of the epoch, by default the one after the one that was begun last.
 
     Attributes
     ----------
@@ -317,13 +320,31 @@ class DataIterator:
         As given.
     index : int
         How many items were given.
+
+    Raises
+    ------
+    ValueError
+        If `request_iterator` is something else.
     """
 
     # In pickles of version 0.1.0 they are missing.
     _since = 0
     _may_repeat = False
 
-    def __init__(self, data_stream: Any, as_dict: bool = False, epoch: int = 0) -> None:
+    def __init__(
+        self,
+        data_stream: Any,
+        request_iterator: Iterator | None = None,
+        as_dict: bool = False,
+        epoch: int | None = None,
+    ) -> None:
+        requests = None
+        if request_iterator is not None:
+            _check_requests(data_stream, request_iterator)
+            requests = request_iterator.get_position()  # type: ignore[attr-defined]
+        if epoch is None:
+            epoch = data_stream.epochs_begun
+            data_stream.epochs_begun = epoch + 1
         self.data_stream = data_stream
         self.as_dict = as_dict
         self.epoch = epoch
@@ -338,7 +359,11 @@ class DataIterator:
             and not data_stream.all_rngs()
         )
         self._stage: Any = None
-        self._open()
+        stage = self._open()
+        if requests is not None:
+            # Where they stand; and a generator of the user's is drawn from once, not twice.
+            stage.requests.set_position(requests)
+            self._note_position(stage)
 
     def _open(self) -> Any:
         stage = self.data_stream.open_stage(self.epoch)
@@ -475,6 +500,16 @@ class DataIterator:
 
     def __repr__(self) -> str:
         return f"<epoch {self.epoch}, {self.index} items given, of {self.data_stream!r}>"
+
+
+def _check_requests(stream: Any, requests: Any) -> None:
+    scheme = stream.iteration_scheme
+    if scheme is None or getattr(requests, "scheme", None) is not scheme:
+        raise ValueError(
+            "DataIterator: `request_iterator` must be what get_request_iterator() of the stream's "
+            f"own scheme gives, {scheme!r}; got {requests!r}. Leave it out: the scheme is asked "
+            "without it, too."
+        )
 
 
 def check_state(stream: Any, state: Any) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy
 
 from fuel_data.config_parser import config
-from fuel_data.randomness import Rng, is_rng, key, permutation
+from fuel_data.randomness import Rng, is_rng, key, permutation, rng_state, set_rng_state
 from fuel_data.requests import (
     IterationScheme,
     PositionedScheme,
     as_indices,
     check_batch_size,
     open_requests,
+    scheme_rngs,
 )
 from fuel_data.sampling import (
     SampledExampleScheme,
@@ -347,19 +348,20 @@ class ConcatenatedScheme(IterationScheme):
         iterator
             Over the requests of all schemes, with `get_position` and `set_position`.
         """
-        return _ConcatenatedRequests(self.schemes, epoch, place)
+        return _ConcatenatedRequests(self, epoch, place)
 
 
 class _ConcatenatedRequests:
-    def __init__(self, schemes: list[IterationScheme], epoch: int, place: str) -> None:
-        self.schemes = schemes
+    def __init__(self, scheme: ConcatenatedScheme, epoch: int, place: str) -> None:
+        self.scheme = scheme
         self.epoch = epoch
         self.place = place
         self._go_to(0)
 
     def _go_to(self, number: int) -> None:
         self.number = number
-        self._requests = open_requests(self.schemes[number], self.epoch, f"{self.place}/{number}")
+        scheme = self.scheme.schemes[number]
+        self._requests = open_requests(scheme, self.epoch, f"{self.place}/{number}")
 
     def __iter__(self) -> "_ConcatenatedRequests":
         return self
@@ -369,16 +371,23 @@ class _ConcatenatedRequests:
             try:
                 return next(self._requests)
             except StopIteration:
-                if self.number + 1 == len(self.schemes):
+                if self.number + 1 == len(self.scheme.schemes):
                     raise
                 self._go_to(self.number + 1)
 
     def get_position(self) -> dict[str, Any]:
-        return {"scheme": self.number, "requests": self._requests.get_position()}
+        position = {"scheme": self.number, "requests": self._requests.get_position()}
+        # Those of other parts have been drawn from already in this epoch, or will be.
+        rngs = [rng_state(rng) for rng in scheme_rngs(self.scheme)]
+        return {**position, "rngs": rngs} if rngs else position
 
     def set_position(self, position: dict[str, Any]) -> None:
         self._go_to(position["scheme"])
         self._requests.set_position(position["requests"])
+        # Positions of version 0.1.0 have none.
+        if "rngs" in position:
+            for rng, rng_before in zip(scheme_rngs(self.scheme), position["rngs"], strict=True):
+                set_rng_state(rng, rng_before)
 
 
 def cross_validation(

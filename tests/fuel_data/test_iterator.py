@@ -3,10 +3,16 @@ import pytest
 
 from fuel_data import iterator as iterator_module
 from fuel_data.datasets import IndexableDataset
-from fuel_data.iterator import Stage
-from fuel_data.schemes import ConstantScheme, ShuffledExampleScheme, ShuffledScheme
+from fuel_data.iterator import DataIterator, Stage
+from fuel_data.schemes import (
+    ConcatenatedScheme,
+    ConstantScheme,
+    SequentialScheme,
+    ShuffledExampleScheme,
+    ShuffledScheme,
+)
 from fuel_data.streams import DataStream
-from fuel_data.testing import same_data
+from fuel_data.testing import check_resumption, same_data
 from fuel_data.testing.pipelines import DropsSome
 from fuel_data.transformers import Batch, Filter, Mapping, Merge, Rename
 
@@ -144,3 +150,60 @@ def test_a_stage_tells_epoch_and_index():
     assert isinstance(stage, Stage)
     next(stage)
     assert (stage.epoch, stage.index, stage.place) == (2, 1, "/0")
+
+
+class BeginsItself(DataStream):
+    """A stream that begins its epochs itself, as all had to in Fuel."""
+
+    def get_epoch_iterator(self, as_dict=False):
+        requests = self.iteration_scheme.get_request_iterator()
+        return DataIterator(self, requests, as_dict=as_dict)
+
+
+SCHEMES = {
+    "in order": lambda: SequentialScheme(6, 2),
+    "shuffled": lambda: ShuffledScheme(6, 2),
+    "shuffled by a generator": lambda: ShuffledScheme(6, 2, rng=numpy.random.RandomState(5)),
+    "one after the other": lambda: ConcatenatedScheme(
+        [ShuffledScheme(4, 2, rng=numpy.random.default_rng(5)), ShuffledScheme(3, 2)]
+    ),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize("over", [lambda s: s, lambda s: Rename(s, {})], ids=["alone", "below"])
+def test_a_stream_that_hands_its_requests_in_gives_what_any_gives_and_resumes(scheme, over):
+    dataset = IndexableDataset(numpy.arange(6))
+
+    def build(_, kind=BeginsItself):
+        return over(kind(dataset, iteration_scheme=scheme()))
+
+    stream, plain = build(6), build(6, DataStream)
+    for _ in range(3):
+        given = list(stream.get_epoch_iterator(as_dict=True))
+        assert same_data(given, list(plain.get_epoch_iterator(as_dict=True)))
+    check_resumption(build)
+
+
+def test_requests_that_were_asked_for_already_are_not_asked_for_again():
+    stream = _stream()
+    requests = stream.iteration_scheme.get_request_iterator()
+    next(requests)
+
+    assert same_data(list(DataIterator(stream, requests)), list(_stream())[1:])
+
+
+def test_an_iterator_that_is_made_by_hand_begins_the_next_epoch():
+    stream = _stream()
+
+    assert [DataIterator(stream).epoch, DataIterator(stream, None, True).epoch] == [0, 1]
+    assert stream.get_epoch_iterator().epoch == 2
+    assert DataIterator(stream, epoch=7).epoch == 7
+
+
+@pytest.mark.parametrize("requests", [[[0, 1]], True, ShuffledScheme(6, 2).get_request_iterator()])
+def test_requests_of_something_else_are_refused_with_the_way_out(requests):
+    with pytest.raises(ValueError, match="must be what get_request_iterator.* Leave it out: the"):
+        DataIterator(_stream(), requests)
+    with pytest.raises(ValueError, match="of the stream's own scheme gives, None; got"):
+        DataIterator(Rename(_stream(), {}), requests)

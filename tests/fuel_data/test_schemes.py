@@ -199,6 +199,15 @@ class Reversed(ShuffledExampleScheme):
         lambda: EveryOther(numpy.random.default_rng(3)),
         lambda: Reversed(6),
         lambda: ConcatenatedScheme([Reversed(4), ShuffledExampleScheme(3)]),
+        # Each part draws before or after the one in which the position is.
+        lambda: ConcatenatedScheme(
+            [
+                ShuffledExampleScheme(4, rng=numpy.random.RandomState(5)),
+                EveryOther(numpy.random.default_rng(3)),
+                ShuffledExampleScheme(3),
+                ShuffledExampleScheme(4, rng=numpy.random.default_rng(6)),
+            ]
+        ),
     ],
 )
 def test_schemes_of_users_resume_at_every_request(make):

@@ -4,6 +4,7 @@ A data set is stateless. ``open()`` gives a state (a file handle, an iterator, o
 ``get_data(state, request)`` answers. A stream over it keeps the state of each epoch.
 """
 
+import codecs
 import collections
 import copy
 import warnings
@@ -496,10 +497,11 @@ def _check_iterable(source: str, iterable: Any) -> None:
         )
     if not isinstance(iterable, Iterator):
         return
+    copies: dict[int, Any] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)
-            copy.deepcopy(iterable)
+            copy.deepcopy(iterable, copies)
     except Exception as error:
         raise ValueError(
             f"IterableDataset: source {source!r} is a {type(iterable).__name__}, which can be read "
@@ -507,6 +509,34 @@ def _check_iterable(source: str, iterable: Any) -> None:
             "that can be begun again: a list, an object with __iter__, or the function that makes "
             "the iterator (functools.partial fixes its arguments)."
         ) from error
+    _check_encodings(source, copies)
+
+
+def _check_encodings(source: str, copies: dict[int, Any]) -> None:
+    """Refuse files that picklable_itertools would read in another encoding than they were opened.
+
+    Parameters
+    ----------
+    source : str
+        Name of the source, for the error.
+    copies : dict
+        The memo of `copy.deepcopy`: by the number of each object its copy, and among them a list
+        that keeps the objects themselves.
+    """
+    for original in copies.get(id(copies), ()):
+        if type(original).__name__ != "file_iterator":
+            continue
+        copied = copies[id(original)]._f
+        copied.close()
+        encodings = [getattr(file, "encoding", None) for file in (original._f, copied)]
+        if len({encoding and codecs.lookup(encoding).name for encoding in encodings}) > 1:
+            name, encoding = original._f.name, encodings[0]
+            raise ValueError(
+                f"IterableDataset: source {source!r} reads {name} as {encoding} by the "
+                f"file_iterator of picklable_itertools, whose copies read it as {encodings[1]}. "
+                f"Hand in functools.partial(open, {name!r}, encoding={encoding!r}), or use "
+                "TextFile."
+            )
 
 
 def _begin(iterable: Any) -> Iterator:

@@ -111,3 +111,37 @@ def test_iterators_of_picklable_itertools_are_sources_that_resume(itertools_that
 
     assert list(build(5))[-1] == ("4", 1)
     check_resumption(build)
+
+
+def test_an_epoch_over_an_iterator_that_would_go_on_after_its_end_has_ended(itertools_that_pickle):
+    below_two = itertools_that_pickle.takewhile((2).__gt__, [0, 1, 5, 0])
+    iterator = DataStream(IterableDataset({"x": below_two})).get_epoch_iterator()
+
+    assert [list(iterator), list(iterator)] == [[(0,), (1,)], []]
+
+
+def test_files_that_copies_would_read_in_another_encoding_are_refused(
+    itertools_that_pickle, tmp_path
+):
+    # These bytes are text in UTF-8 too, but another one.
+    (tmp_path / "x.txt").write_text("Ã¶\n", "latin-1")
+    with open(tmp_path / "x.txt", encoding="latin-1") as file:
+        lines = itertools_that_pickle.imap(str.strip, itertools_that_pickle.file_iterator(file))
+        with pytest.raises(
+            ValueError,
+            match=r"source 'x' reads .*x.txt as latin-1 by .*, whose copies read it as .*"
+            r"functools.partial\(open, '.*x.txt', encoding='latin-1'\), or use TextFile",
+        ):
+            IterableDataset({"x": lines})
+
+
+@pytest.mark.parametrize("mode", ["r", "rb"])
+def test_other_files_of_picklable_itertools_are_sources(itertools_that_pickle, tmp_path, mode):
+    (tmp_path / "x.txt").write_text("a\nö\n", "utf-8")
+    encoding = "utf-8" if mode == "r" else None
+    with open(tmp_path / "x.txt", mode, encoding=encoding) as file:
+        lines = IterableDataset({"x": itertools_that_pickle.file_iterator(file)})
+        state = lines.open()
+        found = [lines.get_data(state)[0] for _ in range(2)]
+        state[0]._f.close()
+        assert found == list(file)

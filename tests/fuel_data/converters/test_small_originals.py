@@ -15,6 +15,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fuel_data.commands.convert import main
+from fuel_data.config_parser import config
 from fuel_data.converters import cifar10, cifar100, svhn
 from fuel_data.datasets.hdf5 import H5PYDataset
 
@@ -325,6 +326,26 @@ def test_ilsvrc(tmp_path, year):
             ("test", "encoded_images", 7, 10),
         ]
         assert (("test", "targets", 7, 10) in found) == (year == 2010)
+
+
+def test_without_a_seed_the_order_of_ilsvrc_is_that_of_the_setting_at_that_time(
+    tmp_path, monkeypatch
+):
+    files, _ = original.ilsvrc(2012)
+    write(tmp_path, files)
+
+    def names(*arguments):
+        assert convert(tmp_path, "ilsvrc2012", *arguments) == 0
+        with h5py.File(tmp_path / "ilsvrc2012.hdf5") as h5file:
+            return h5file["filenames"][:5, 0].tolist()
+
+    orders = []
+    for seed in (3, 4):
+        monkeypatch.setattr(config, "default_seed", seed)
+        orders.append(names())
+        assert orders[-1] == names("--shuffle-seed", str(seed))
+
+    assert orders[0] != orders[1]
 
 
 def test_the_test_images_of_2012_have_two_names(tmp_path, capsys):

@@ -247,3 +247,20 @@ def test_a_heap_without_end_is_refused_before_hdf5_reads_it(tmp_path):
 
     with pytest.raises(OSError, match=f"heap at byte {start:,} has no end"):
         open_file(tmp_path / "x.hdf5")
+
+
+def test_what_reading_opened_after_unpickling_is_closed_by_close(tmp_path):
+    path = write(tmp_path / "x.hdf5")
+    dataset = pickle.loads(pickle.dumps(H5PYDataset(path, ("train",))))
+
+    dataset.get_data(None, [0])
+    dataset.get_data(None, [3, 1])
+    opened = [name for name in os.listdir("/proc/self/fd") if is_file(name, path)]
+    dataset.close(None)
+
+    assert opened
+    assert [name for name in os.listdir("/proc/self/fd") if is_file(name, path)] == []
+
+
+def is_file(descriptor, path):
+    return os.path.realpath(f"/proc/self/fd/{descriptor}") == os.path.realpath(path)

@@ -200,3 +200,10 @@ def test_a_split_without_the_source_is_an_error_that_names_the_nearest(h5file):
 
     with pytest.raises(ValueError, match="split 'a' has no source 'feature'. Did you mean 'feat"):
         get_subsets(h5file, ["a"], ["feature"])
+
+
+def test_sources_are_listed_in_the_order_of_the_file(h5file):
+    names = [f"source {number}" for number in range(8)]
+    h5file.attrs["split"] = create_split_array({"a": dict.fromkeys(reversed(names), (0, 1))})
+
+    assert get_all_sources(h5file) == tuple(names)

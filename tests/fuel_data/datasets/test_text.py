@@ -10,7 +10,7 @@ from fuel_data.datasets.text import TextFile
 from fuel_data.schemes import ConstantScheme, SequentialScheme
 from fuel_data.streams import DataStream
 from fuel_data.testing import check_contract
-from fuel_data.transformers import Batch, Padding
+from fuel_data.transformers import Batch, Padding, Shuffle
 
 WORDS = {"<S>": 0, "</S>": 1, "<UNK>": 2, "a": 3, "ö": 4, "c": 5}
 
@@ -243,3 +243,15 @@ def test_wrong_sets_and_partitions_are_refused():
         OneBillionWord("training", [0], WORDS)
     with pytest.raises(ValueError, match="partitions of 'heldout' are 0 to 49; got 50"):
         OneBillionWord("heldout", [50], WORDS)
+
+
+def test_sentences_can_be_shuffled(tmp_path):
+    path = write(tmp_path, "x.txt.gz", "".join(f"{number}\n" for number in range(60)))
+    dictionary = {str(number): number for number in range(60)}
+    text = TextFile(path, dictionary, bos_token=None, eos_token=None, unk_token=None)
+    stream = Shuffle(DataStream(text), buffer_size=20)
+
+    epochs = [[number for ([number],) in stream] for _ in range(2)]
+
+    assert [sorted(epoch) for epoch in epochs] == [list(range(60))] * 2
+    assert list(range(60)) != epochs[0] != epochs[1]

@@ -566,3 +566,34 @@ def test_a_server_that_cannot_be_started_leaves_no_folder(folder, monkeypatch):
         next(serve(f"{RECIPES}:counted").get_epoch_iterator())
 
     assert list(folder.glob("fuel-*")) == []
+
+
+def test_a_client_that_is_closed_leaves_nothing_open():
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    with serving(recipes.counted()) as server:
+        with ServerDataStream(address=server.address) as client:
+            epochs(client)
+        before = descriptors()
+        for _ in range(3):
+            with ServerDataStream(address=server.address) as client:
+                list(client.get_epoch_iterator())
+                left = client.get_epoch_iterator()
+                next(left)
+                left.close()
+        # The server's end of a connection goes a moment later.
+        wait_until(lambda: descriptors() <= before)
+
+
+@pytest.mark.parametrize("ask", ["reset", "next_epoch", "close"])
+def test_between_epochs_it_does_not_matter_what_the_stream_is_asked_for(ask):
+    own, reference = recipes.counted(), epochs(recipes.counted())
+    with client_of(recipes.counted()) as client:
+        for stream in (client, own):
+            iterator = stream.get_epoch_iterator()
+            first = [next(iterator), next(iterator)]
+            getattr(stream, ask)()
+
+            assert same_data(list(stream.get_epoch_iterator()), reference[1])
+            assert same_data(first + list(iterator), reference[0])

@@ -13,7 +13,9 @@ from fuel_data.transformers import (
     Cache,
     Filter,
     Mapping,
+    Merge,
     Padding,
+    Rename,
     SourcewiseTransformer,
     Transformer,
     Unpack,
@@ -269,3 +271,27 @@ def test_padding_refuses_examples_whose_elements_differ_in_length():
 
     with pytest.raises(ValueError, match="source 'x' must be arrays of numbers or text, not of"):
         next(Padding(stream).get_epoch_iterator())
+
+
+@pytest.mark.parametrize("ask", ["reset", "next_epoch", "close"])
+def test_what_the_stream_is_asked_for_takes_no_leftover_into_the_next_epoch(ask):
+    stream = Unpack(batches(5, 3))
+    iterator = stream.get_epoch_iterator()
+    first = [next(iterator)[1]]
+    getattr(stream, ask)()
+
+    assert [number for _, number in stream] == [0, 1, 2, 3, 4]
+    assert first + [number for _, number in iterator] == [0, 1, 2, 3, 4]
+
+
+def test_batches_of_merged_examples_and_merged_batches_lose_nothing():
+    def named(x, y):
+        return Rename(examples(5), {"x": x, "y": y})
+
+    merged = Batch(Merge([named("a", "b"), named("c", "d")]), ConstantScheme(2))
+    of_batches = Merge([Batch(named(*names), ConstantScheme(2)) for names in ("ab", "cd")])
+
+    for stream in (merged, of_batches):
+        for _ in range(2):
+            items = list(stream)
+            assert y(items) == [list(item[3]) for item in items] == [[0, 1], [2, 3], [4]]

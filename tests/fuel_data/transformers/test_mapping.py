@@ -165,3 +165,13 @@ def test_a_generator_that_a_function_holds_is_part_of_the_state():
         restored.set_state(iterator.get_state())
         rest = [list(restored), list(restored.data_stream)]
         assert same_data(rest, [reference[0][step:], reference[1]])
+
+
+def test_sources_may_be_named_in_lists_everywhere():
+    data = {"x": [1, 2], "y": [3, 4]}
+    stream = IndexableDataset(data, sources=["y", "x"]).get_example_stream()
+
+    added = Mapping(stream, lambda data: (sum(data),), add_sources=["z"])
+
+    assert added.sources == ("y", "x", "z")
+    assert list(FilterSources(added, ["z", "y"])) == [(4, 3), (6, 4)]

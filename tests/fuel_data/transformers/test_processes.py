@@ -214,3 +214,11 @@ def test_functions_that_were_typed_in_are_refused():
     done = run(SCRIPT + "main()\n", "-c")
 
     assert "the stream has a function or class that was typed in" in done.stderr
+
+
+def test_the_stream_below_is_read_in_the_other_process_only():
+    below = batches()
+    with MultiProcessing(below) as stream:
+        assert len(list(stream)) == 5
+
+    assert (below.is_open, below.epochs_begun, stream.epochs_begun) == (False, 0, 1)

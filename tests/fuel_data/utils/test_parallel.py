@@ -152,3 +152,15 @@ def test_a_producer_that_dies_is_an_error_after_what_it_has_sent():
 def test_what_cannot_go_to_another_process_is_refused():
     with pytest.raises(ValueError, match="`producer` must be a function of a module"):
         producer_consumer(lambda sender: None, receive)
+
+
+def test_a_process_that_cannot_be_started_is_the_error_and_leaves_nothing(monkeypatch, tmp_path):
+    def fail(process):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    with pytest.raises(OSError, match="no more processes"):
+        producer_consumer(functools.partial(count, number=1), receive)
+    assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,13 @@ import h5py
 from fuel_data.commands.output import say, tidy, writing
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
-from fuel_data.converters.base import UsageError
+from fuel_data.converters.base import (
+    INPUTS_ATTRIBUTE,
+    UsageError,
+    record_folder,
+    record_inputs,
+)
+from fuel_data.converters.opened import watch_files
 from fuel_data.converters.provenance import write_provenance
 from fuel_data.converters.storage import LEVELS, Storage, default_storage
 from fuel_data.downloaders import all_downloaders
@@ -29,6 +35,8 @@ from fuel_data.utils.registry import command_parser, registered
 SUFFIXES = (".hdf5", ".hdf", ".h5")
 # Arguments that the downloader of the same name has too.
 DOWNLOADED_BY = {"svhn": ("which_format",), "caltech101_silhouettes": ("size",)}
+#: Of more input files there is one digest of all.
+MAX_INPUTS = 100
 EPILOG = (
     "Exit status: 0 if the file is written; 1 if it could not be, and then an old file of that "
     "name is still there; 2 if the command was called wrongly."
@@ -112,7 +120,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--chunk-examples",
         type=int,
         metavar="NUMBER",
-        help="examples in a chunk that is compressed; by default as many as fit into 4 KiB, which "
+        help="examples in a chunk that is compressed; by default as many as fit into 3 KiB, which "
         "suits shuffled reading",
     )
 
@@ -155,16 +163,29 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
             os.makedirs(folder, exist_ok=True)
             staging = at_end.enter_context(working_folder(folder, ".fuel-convert-"))
         with trouble(below=staging):
-            written = convert(output_directory=str(staging), **options)
+            with watch_files(options["directory"], left_out=str(staging)) as inputs:
+                written = convert(output_directory=str(staging), **options)
             for path in written:
                 # By way of a Python file: see `new_hdf5_file`.
                 with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
                     write_provenance(h5file, command)
+                    _record_noticed(h5file, options["directory"], inputs)
         for path in written:
             target = os.path.normpath(os.path.join(folder, os.path.basename(path)))
             with writing(target, "choose another name by -r, or another folder by -o", LEFT):
                 move_into_place(path, target)
             yield target
+
+
+def _record_noticed(h5file: h5py.File, directory: str, inputs: Sequence[str]) -> None:
+    """Name what was read by a converter that does not do so itself."""
+    if INPUTS_ATTRIBUTE in h5file.attrs or not inputs:
+        return
+    if len(inputs) <= MAX_INPUTS:
+        record_inputs(h5file, inputs)
+        return
+    folder = os.path.abspath(directory)
+    record_folder(h5file, folder, [os.path.relpath(path, folder) for path in inputs], "files")
 
 
 if __name__ == "__main__":

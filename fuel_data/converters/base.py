@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import h5py
 import numpy
 
+from fuel_data.converters.opened import notice
 from fuel_data.converters.sources import as_source, write_source
 from fuel_data.converters.sources import label_axes as label_axes
 from fuel_data.converters.storage import Storage, storage_of
@@ -31,6 +33,8 @@ class UsageError(ValueError):
 def check_exists(required_files: Iterable[str]) -> Callable[[Callable], Callable]:
     """Decorate a converter so that it runs only if its input files are there.
 
+    The output of `fuel-convert` names them with their digests, if the converter does not do so.
+
     Parameters
     ----------
     required_files : iterable of str
@@ -50,11 +54,11 @@ def check_exists(required_files: Iterable[str]) -> Callable[[Callable], Callable
     def decorate(convert: Callable) -> Callable:
         @functools.wraps(convert)
         def checked(directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
-            missing = [
-                name for name in required_files if not os.path.isfile(os.path.join(directory, name))
-            ]
+            paths = {name: os.path.join(directory, name) for name in required_files}
+            missing = [name for name, path in paths.items() if not os.path.isfile(path)]
             if missing:
                 raise MissingInputFiles(f"Not in the folder {os.fspath(directory)!r}", missing)
+            notice(paths.values())
             return convert(directory, *args, **kwargs)
 
         return checked
@@ -200,8 +204,44 @@ def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) ->
     h5file : h5py.File
         The converted file.
     paths : iterable of path
-        The input files; their last names are written.
+        The input files; their last names are written, or as much of their paths as tells them
+        apart.
     """
-    digests = {os.path.basename(path): file_digest(path) for path in paths}
+    _write_inputs(h5file, {name: file_digest(path) for name, path in _short_names(paths).items()})
+
+
+def _short_names(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:
+    absolute = list(dict.fromkeys(os.path.abspath(path) for path in paths))
+    num_parts = 1
+    while True:
+        names = ["/".join(path.split(os.sep)[-num_parts:]) for path in absolute]
+        if len(set(names)) == len(names):
+            return dict(zip(names, absolute, strict=True))
+        num_parts += 1
+
+
+def record_folder(
+    h5file: h5py.File, folder: str | os.PathLike[str], names: Sequence[str], what: str
+) -> None:
+    """Write one digest of many input files: that of the list that sha256sum would print of them.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        The converted file.
+    folder : path
+        Where they are.
+    names : sequence of str
+        Their paths in it.
+    what : str
+        What they are, such as ``'images'``.
+    """
+    folder = os.fspath(folder)
+    lines = [f"{file_digest(os.path.join(folder, name))}  {name}\n" for name in sorted(names)]
+    digest = hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    _write_inputs(h5file, {f"{len(names)} {what} in {os.path.basename(folder) or folder}": digest})
+
+
+def _write_inputs(h5file: h5py.File, digests: Mapping[str, str]) -> None:
     text = json.dumps(digests, sort_keys=True)
     h5file.attrs[INPUTS_ATTRIBUTE] = numpy.bytes_(text.encode("utf-8"))

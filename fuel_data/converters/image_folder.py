@@ -1,8 +1,6 @@
 """A folder of images, with a folder for each class, as one HDF5 file."""
 
 import argparse
-import hashlib
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,14 +9,13 @@ from typing import Any
 import h5py
 import numpy
 
-from fuel_data.converters.base import INPUTS_ATTRIBUTE, UsageError, label_axes, new_hdf5_file
+from fuel_data.converters.base import UsageError, label_axes, new_hdf5_file, record_folder
 from fuel_data.converters.images import fill_size, open_image, pixels, upright
 from fuel_data.converters.pieces import OnDemand, RaggedSource
 from fuel_data.converters.sources import write_source
 from fuel_data.converters.storage import storage_of
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.randomness import key, permutation
-from fuel_data.utils.digests import file_digest
 from fuel_data.utils.pillow import import_pillow
 from fuel_data.utils.progress import progress_bar
 
@@ -134,7 +131,7 @@ def convert_image_folder(
             ranges[split] = dict.fromkeys(sources, (start, start + len(of_split)))
             start += len(of_split)
         h5file.attrs["split"] = create_split_array(ranges)
-        _record(h5file, folder, names)
+        record_folder(h5file, folder, names, "images")
     return (output,)
 
 
@@ -301,14 +298,6 @@ def _write_labels(
     for dataset in (targets, filenames):
         label_axes(dataset, ("batch", "index"))
     h5file.create_dataset("class_names", data=list(classes), dtype=h5py.string_dtype())
-
-
-def _record(h5file: h5py.File, folder: str, names: Sequence[str]) -> None:
-    """Write one digest of all images: that of the list that sha256sum would print of them."""
-    lines = [f"{file_digest(os.path.join(folder, name))}  {name}\n" for name in sorted(names)]
-    digest = hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-    text = json.dumps({f"{len(names)} images in {os.path.basename(folder) or folder}": digest})
-    h5file.attrs[INPUTS_ATTRIBUTE] = numpy.bytes_(text.encode("utf-8"))
 
 
 def _fraction(text: str) -> tuple[str, float]:

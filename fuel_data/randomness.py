@@ -74,8 +74,16 @@ def permutation(key: int, n: int) -> numpy.ndarray:
     int64 array of shape (n,)
         The same on every version of numpy: the stable order of `n` raw 64-bit draws of Philox.
     """
-    draws = numpy.random.Philox(key=key).random_raw(n)
-    return numpy.argsort(draws, kind="stable").astype(numpy.int64, copy=False)
+    return _stable_order(numpy.random.Philox(key=key).random_raw(n))
+
+
+def _stable_order(draws: numpy.ndarray) -> numpy.ndarray:
+    # The sort that is not stable is up to five times as fast; without ties both give one order.
+    order = numpy.argsort(draws)
+    in_order = draws[order]
+    if (in_order[1:] == in_order[:-1]).any():
+        order = numpy.argsort(draws, kind="stable")
+    return order.astype(numpy.int64, copy=False)
 
 
 class Draws:

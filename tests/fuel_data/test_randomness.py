@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 from fuel_data.randomness import (
+    _stable_order,
     generator,
     key,
     permutation,
@@ -36,6 +37,12 @@ def test_a_permutation_has_every_number_once_as_int64():
     assert shuffled.dtype == numpy.int64
     assert sorted(shuffled.tolist()) == list(range(1000))
     assert permutation(3, 0).tolist() == []
+
+
+def test_draws_that_are_equal_keep_their_order():
+    draws = numpy.random.default_rng(1).integers(0, 50, 2000, dtype="uint64")
+    expected = sorted(range(2000), key=lambda place: int(draws[place]))
+    assert _stable_order(draws).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Transformers of the values of each source: `Flatten`, `ScaleAndShift`, `Cast`, `ForceFloatX`."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -9,7 +10,7 @@ from fuel_data.axes import BATCH, FEATURE
 from fuel_data.config_parser import config
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import AgnosticSourcewiseTransformer, SourcewiseTransformer
-from fuel_data.transformers.ragged import each_element
+from fuel_data.transformers.ragged import each_element, ragged
 
 
 class Flatten(SourcewiseTransformer):
@@ -41,17 +42,22 @@ class Flatten(SourcewiseTransformer):
 
     def transform_source_example(self, source_example: Any, source_name: str) -> numpy.ndarray:
         """Flatten one example to the shape (feature,)."""
-        return numpy.asarray(source_example).reshape(-1)
+        with _in_words(self, source_name, source_example, "be flattened"):
+            return numpy.asarray(source_example).reshape(-1)
 
     def transform_source_batch(self, source_batch: Any, source_name: str) -> Any:
         """Flatten a batch to the shape (batch, feature), or each example of a ragged one."""
+        with _in_words(self, source_name, source_batch, "be flattened"):
+            return self._flatten_batch(source_batch)
+
+    def _flatten_batch(self, source_batch: Any) -> Any:
         if isinstance(source_batch, numpy.ndarray) and source_batch.dtype != object:
             # Not -1: it cannot be inferred where an axis has no length.
             features = int(numpy.prod(source_batch.shape[1:]))
             return source_batch.reshape(len(source_batch), features)
         flat = each_element(lambda array: array, source_batch)
         if isinstance(flat, numpy.ndarray) and flat.dtype != object:
-            return self.transform_source_batch(flat, source_name)
+            return self._flatten_batch(flat)
         return each_element(lambda array: array.reshape(-1), flat)
 
 
@@ -68,6 +74,11 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
         The sources to change, all by default.
     **kwargs
         See `Transformer`.
+
+    Raises
+    ------
+    ValueError
+        When an item is read, if a source holds no numbers.
     """
 
     def __init__(
@@ -84,7 +95,8 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Scale and shift one source, keeping its shape."""
-        return each_element(lambda array: array * self.scale + self.shift, source_data)
+        with _in_words(self, source_name, source_data, "be scaled and shifted"):
+            return each_element(lambda array: array * self.scale + self.shift, source_data)
 
 
 def _number_or_array(value: Any) -> Any:
@@ -107,6 +119,11 @@ class Cast(AgnosticSourcewiseTransformer):
         The sources to change, all by default.
     **kwargs
         See `Transformer`.
+
+    Raises
+    ------
+    ValueError
+        When an item is read, if a source cannot be cast, or complex numbers were to become real.
     """
 
     def __init__(
@@ -121,13 +138,13 @@ class Cast(AgnosticSourcewiseTransformer):
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source, keeping its shape."""
-        try:
-            return each_element(lambda array: array.astype(self.dtype), source_data)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"Cast: the source {source_name!r} cannot become {self.dtype}: {error}. "
-                "Name the others in `which_sources`."
-            ) from error
+        with _in_words(self, source_name, source_data, f"become {self.dtype}"):
+            return each_element(self._cast, source_data)
+
+    def _cast(self, array: numpy.ndarray) -> numpy.ndarray:
+        if array.dtype.kind == "c" and self.dtype.kind not in "cO":
+            raise ValueError("its imaginary parts would be lost")
+        return array.astype(self.dtype)
 
 
 class ForceFloatX(AgnosticSourcewiseTransformer):
@@ -156,7 +173,36 @@ class ForceFloatX(AgnosticSourcewiseTransformer):
         """Cast one source if it holds floating point numbers, keeping its shape."""
         if not isinstance(source_data, (numpy.ndarray, numpy.generic)):
             return source_data
-        return each_element(self._cast, source_data)
+        if source_data.dtype == object and source_data.ndim:
+            return ragged([self._cast(element) for element in source_data])
+        return self._cast(source_data)
 
-    def _cast(self, array: numpy.ndarray) -> numpy.ndarray:
-        return array.astype(self.dtype, copy=False) if array.dtype.kind == "f" else array
+    def _cast(self, data: Any) -> Any:
+        is_float = isinstance(data, (numpy.ndarray, numpy.generic)) and data.dtype.kind == "f"
+        return data.astype(self.dtype, copy=False) if is_float else data
+
+
+@contextlib.contextmanager
+def _in_words(stream: SourcewiseTransformer, source: str, data: Any, what: str) -> Iterator[None]:
+    """Name transformer, source and kind of data where numpy cannot do what is asked."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        others = tuple(name for name in stream.which_sources if name != source)
+        # A TypeError of numpy says no more than the dtype does.
+        reason = f": {error}" if isinstance(error, ValueError) else ""
+        leave_out = f"Leave it out by which_sources={others}, or map" if others else "Map"
+        raise ValueError(
+            f"{type(stream).__name__}: the source {source!r} cannot {what}, it is "
+            f"{_describe(data)}{reason}. {leave_out} it to numbers first."
+        ) from error
+
+
+def _describe(data: Any) -> str:
+    dtype = getattr(data, "dtype", None)
+    if dtype is not None and not dtype.hasobject:
+        return f"of dtype {dtype}"
+    is_many = isinstance(data, (list, tuple)) or getattr(data, "ndim", 0)
+    if is_many and len(data):
+        return f"{type(data).__name__} of {type(data[0]).__name__}"
+    return f"of type {type(data).__name__}"

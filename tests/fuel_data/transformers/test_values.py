@@ -1,3 +1,5 @@
+import re
+
 import numpy
 import pytest
 
@@ -124,8 +126,82 @@ def test_values_do_not_change_in_place(batches, dataset):
     numpy.testing.assert_array_equal(dataset.n, before)
 
 
-def test_cast_names_the_source_that_is_no_number():
-    stream = DataStream(IndexableDataset({"word": ["a"]}), iteration_scheme=SequentialScheme(1, 1))
+def _objects(*values):
+    array = numpy.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
-    with pytest.raises(ValueError, match="Cast: the source 'word' cannot become float32"):
-        next(Cast(stream, "float32").get_epoch_iterator())
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (numpy.array(["a", "bc"]), r"of dtype <U2"),
+        (numpy.array([b"a", b"b"]), r"of dtype \|S1"),
+        (["a", "b"], "list of str"),
+        (_objects("a", None), "ndarray of str"),
+        (numpy.zeros(2, [("a", "int32"), ("b", "float32")]), r"of dtype \[\('a', "),
+    ],
+)
+def test_what_is_no_number_is_named_with_its_source_and_dtype(values, kind):
+    dataset = IndexableDataset({"x": numpy.zeros(2), "word": values})
+    stream = DataStream(dataset, iteration_scheme=SequentialScheme(2, 2))
+
+    def refusal(transformer, which_sources):
+        with pytest.raises(ValueError) as raised:
+            next(transformer(stream, which_sources=which_sources).get_epoch_iterator())
+        return str(raised.value)
+
+    def scale(stream, **arguments):
+        return ScaleAndShift(stream, 2, 1, **arguments)
+
+    def cast(stream, **arguments):
+        return Cast(stream, "float32", **arguments)
+
+    assert re.fullmatch(
+        f"ScaleAndShift: the source 'word' cannot be scaled and shifted, it is {kind}.*"
+        r"\. Leave it out by which_sources=\('x',\), or map it to numbers first\.",
+        refusal(scale, None),
+    )
+    assert re.fullmatch(
+        f"Cast: the source 'word' cannot become float32, it is {kind}.*"
+        r"\. Map it to numbers first\.",
+        refusal(cast, ["word"]),
+    )
+    assert list(first(ForceFloatX(stream))["word"]) == list(values)
+
+
+def test_examples_without_a_shape_cannot_be_flattened():
+    dataset = IndexableDataset({"x": [[[1], [2, 3]], [[4]]]})
+    examples = DataStream(dataset, iteration_scheme=SequentialExampleScheme(2))
+    batches = DataStream(dataset, iteration_scheme=SequentialScheme(2, 2))
+
+    for stream in (examples, batches):
+        with pytest.raises(
+            ValueError, match="Flatten: the source 'x' cannot be flattened, it is list of list: se"
+        ):
+            next(Flatten(stream).get_epoch_iterator())
+
+
+def test_shapes_that_do_not_fit_name_the_source(batches):
+    with pytest.raises(
+        ValueError, match="ScaleAndShift: the source 'image' cannot .*broadcast.*which_sources="
+    ):
+        first(ScaleAndShift(batches, numpy.ones(5), 0))
+
+
+def test_imaginary_parts_are_not_lost_by_a_cast():
+    dataset = IndexableDataset({"x": numpy.array([1j])})
+    stream = DataStream(dataset, iteration_scheme=SequentialScheme(1, 1))
+
+    with pytest.raises(ValueError, match="'x' cannot become float32, it is of dtype complex128: "):
+        first(Cast(stream, "float32"))
+    assert first(Cast(stream, "complex64"))["x"].dtype == "complex64"
+
+
+def test_force_float_x_leaves_objects_as_they_are():
+    values = _objects(None, "a", numpy.ones(2))
+    stream = DataStream(IndexableDataset({"x": values}), iteration_scheme=SequentialScheme(3, 3))
+
+    none, text, array = first(ForceFloatX(stream))["x"]
+
+    assert (none, text, array.dtype) == (None, "a", "float32")

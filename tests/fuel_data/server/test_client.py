@@ -290,7 +290,9 @@ def test_a_recipe_that_fails_is_an_error_with_the_servers_words():
 def test_a_recipe_that_raises_is_an_error_with_its_traceback():
     with (
         serve(f"{RECIPES}:needs", path="gone") as client,
-        pytest.raises(ServerError, match="(?s)Traceback.*raise KeyError.*KeyError: 'gone'"),
+        pytest.raises(
+            ServerError, match="(?s)the code of a recipe failed:.*raise KeyError.*KeyError: 'gone'"
+        ),
     ):
         next(client.get_epoch_iterator())
 

@@ -171,9 +171,7 @@ class ForceFloatX(AgnosticSourcewiseTransformer):
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source if it holds floating point numbers, keeping its shape."""
-        if not isinstance(source_data, (numpy.ndarray, numpy.generic)):
-            return source_data
-        if source_data.dtype == object and source_data.ndim:
+        if getattr(source_data, "dtype", None) == object and source_data.ndim > 0:
             return ragged([self._cast(element) for element in source_data])
         return self._cast(source_data)
 
@@ -202,7 +200,7 @@ def _describe(data: Any) -> str:
     dtype = getattr(data, "dtype", None)
     if dtype is not None and not dtype.hasobject:
         return f"of dtype {dtype}"
-    is_many = isinstance(data, (list, tuple)) or getattr(data, "ndim", 0)
+    is_many = isinstance(data, (list, tuple)) or getattr(data, "ndim", 0) > 0
     if is_many and len(data):
         return f"{type(data).__name__} of {type(data[0]).__name__}"
     return f"of type {type(data).__name__}"

@@ -580,10 +580,10 @@ def test_a_client_that_is_closed_leaves_nothing_open():
         before = descriptors()
         for _ in range(3):
             with ServerDataStream(address=server.address) as client:
-                list(client.get_epoch_iterator())
                 left = client.get_epoch_iterator()
                 next(left)
                 left.close()
+                list(client.get_epoch_iterator())
         # The server's end of a connection goes a moment later.
         wait_until(lambda: descriptors() <= before)
 

@@ -171,7 +171,8 @@ class ForceFloatX(AgnosticSourcewiseTransformer):
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source if it holds floating point numbers, keeping its shape."""
-        if getattr(source_data, "dtype", None) == object and source_data.ndim > 0:
+        is_array = isinstance(source_data, numpy.ndarray)
+        if is_array and source_data.dtype.kind == "O" and source_data.ndim > 0:
             return ragged([self._cast(element) for element in source_data])
         return self._cast(source_data)
 

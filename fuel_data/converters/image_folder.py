@@ -3,13 +3,14 @@
 import argparse
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import h5py
 import numpy
 
 from fuel_data.converters.base import UsageError, label_axes, new_hdf5_file, record_folder
+from fuel_data.converters.folders import SUFFIXES, ImageTree, class_of
 from fuel_data.converters.images import fill_size, open_image, pixels, upright
 from fuel_data.converters.pieces import OnDemand, RaggedSource
 from fuel_data.converters.sources import write_source
@@ -21,9 +22,10 @@ from fuel_data.utils.progress import progress_bar
 
 logger = logging.getLogger(__name__)
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
 FILE_BYTES = 2**28
 MODES = {"rgb": "RGB", "grey": "L"}
+#: Modes of Pillow with transparency.
+ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 
 DESCRIPTION = """\
 Turn a folder of images into an HDF5 file.
@@ -69,8 +71,9 @@ def convert_image_folder(
     Parameters
     ----------
     directory : path
-        The folder. Below a class, images may lie in further folders; folders may be links. Images
-        in no folder of a class are left out, with a warning.
+        The folder. Below a class, images may lie in further folders; folders may be links. What is
+        hidden (its name begins with a dot), lies in no folder of a class or is not named like an
+        image is left out, with a warning.
     output_directory : path
         Folder to write into.
     output_filename : str, optional
@@ -90,7 +93,7 @@ def convert_image_folder(
     encoded : bool, optional
         Whether to keep the files as they are.
     skip_damaged : bool, optional
-        Whether to leave out images that cannot be read, and log their names.
+        Whether to leave out images and folders that cannot be read, and log their names.
 
     Returns
     -------
@@ -102,28 +105,32 @@ def convert_image_folder(
     ImportError
         If Pillow is missing.
     ValueError
-        If there is no image, an image is damaged, or arguments do not fit together.
+        If there is no image, an image is damaged, a folder cannot be listed, or arguments do not
+        fit together.
     """
     import_pillow("A converter of images")
     _check_arguments(splits, fractions, size, color, encoded)
     folder = os.fspath(directory)
-    found = {split: _images(folder, split) for split in splits or ("",)}
-    _warn_of_images_in_no_class(folder, splits)
+    # As a shell completes them, they end with a slash.
+    splits = [os.path.normpath(split) for split in splits or ()]
+    tree = ImageTree(folder, skip_damaged)
+    found = tree.find(splits)
     if skip_damaged:
         found = {split: _readable(folder, names, MODES[color]) for split, names in found.items()}
-    classes = sorted({_class(name, split) for split, names in found.items() for name in names})
+    classes = sorted({class_of(name, split) for split, names in found.items() for name in names})
     if not classes:
         raise ValueError(
             f"{folder}: there is no image in it. Expected {'SPLIT/' if splits else ''}CLASS/IMAGE, "
             f"where IMAGE ends in {', '.join(SUFFIXES)}."
         )
-    labels = {name: classes.index(_class(name, split)) for split in found for name in found[split]}
+    numbers = {name: number for number, name in enumerate(classes)}
+    labels = {name: numbers[class_of(name, split)] for split in found for name in found[split]}
     if not splits:
         found = _cut(found[""], fractions, seed)
     names = [name for of_split in found.values() for name in of_split]
     output = os.path.join(output_directory, output_filename)
     with new_hdf5_file(output) as h5file, progress_bar(output_filename, len(names)) as progress:
-        images = _Images(folder, names, MODES[color], size, progress)
+        images = _Images(tree, names, MODES[color], size, progress)
         source = images.write(h5file, encoded)
         _write_labels(h5file, names, [labels[name] for name in names], classes)
         sources, start, ranges = (source, "targets", "filenames"), 0, {}
@@ -132,6 +139,7 @@ def convert_image_folder(
             start += len(of_split)
         h5file.attrs["split"] = create_split_array(ranges)
         record_folder(h5file, folder, names, "images")
+    tree.remarks.log()
     return (output,)
 
 
@@ -154,53 +162,6 @@ def _check_arguments(
         raise UsageError(f"Colour must be {' or '.join(MODES)}; got {color!r}.")
 
 
-def _images(folder: str, split: str) -> list[str]:
-    """List the images of a split by their paths in the folder, in an order that is always one."""
-    top = os.path.join(folder, split)
-    if not os.path.isdir(top):
-        raise ValueError(f"{top} is no folder.")
-    found = []
-    for place, files in _walk(top):
-        relative = os.path.relpath(place, folder)
-        if place != top:
-            found += [os.path.join(relative, file) for file in files if _is_image(file)]
-    return sorted(found)
-
-
-def _walk(top: str) -> Iterator[tuple[str, list[str]]]:
-    """Give each folder and its files, through links, but not through those that lead back."""
-    # Two classes may be links to one folder; a circle is a folder inside itself.
-    ways = {top: {os.path.realpath(top)}}
-    for place, folders, files in os.walk(top, followlinks=True):
-        way = ways.pop(place)
-        reals = {name: os.path.realpath(os.path.join(place, name)) for name in folders}
-        folders[:] = [name for name in folders if reals[name] not in way]
-        ways |= {os.path.join(place, name): way | {reals[name]} for name in folders}
-        yield place, files
-
-
-def _is_image(file: str) -> bool:
-    return file.lower().endswith(SUFFIXES)
-
-
-def _warn_of_images_in_no_class(folder: str, splits: Sequence[str] | None) -> None:
-    places = [folder, *(os.path.join(folder, split) for split in splits or ())]
-    counts = {place: sum(map(_is_image, next(os.walk(place))[2])) for place in places}
-    total = sum(counts.values())
-    if total:
-        logger.warning(
-            "fuel-convert image_folder: %d %s left out because %s in no folder of a class: %s.",
-            total,
-            "image is" if total == 1 else "images are",
-            "it lies" if total == 1 else "they lie",
-            ", ".join(f"{count} in {place}" for place, count in counts.items() if count),
-        )
-
-
-def _class(name: str, split: str) -> str:
-    return os.path.relpath(name, split or os.curdir).split(os.sep)[0]
-
-
 def _readable(folder: str, names: list[str], mode: str) -> list[str]:
     good = []
     for name in names:
@@ -219,8 +180,11 @@ def _open(folder: str, name: str) -> Any:
 
 def _read(folder: str, name: str) -> bytes:
     path = os.path.join(folder, name)
-    with open(path, "rb") as file:
-        content = file.read(FILE_BYTES + 1)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(FILE_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
     if len(content) > FILE_BYTES:
         raise ValueError(f"{path} has more than {FILE_BYTES:,} bytes.")
     return content
@@ -245,13 +209,14 @@ class _Images:
 
     def __init__(
         self,
-        folder: str,
+        tree: ImageTree,
         names: list[str],
         mode: str,
         size: tuple[int, int] | None,
         progress: Callable[[int], None],
     ) -> None:
-        self.folder, self.names, self.mode, self.size = folder, names, mode, size
+        self.folder, self.remarks = tree.folder, tree.remarks
+        self.names, self.mode, self.size = names, mode, size
         self.progress = progress
 
     def write(self, h5file: h5py.File, encoded: bool) -> str:
@@ -275,17 +240,36 @@ class _Images:
         return "features"
 
     def decode(self, index: int) -> numpy.ndarray:
-        """Decode an image, scaled to the size if there is one."""
+        """Decode an image, scaled to the size if there is one, and remark what is lost."""
+        image, where = self._open(index)
+        if _has_frames(image):
+            self.remarks.add("of several frames the first is taken", where)
+        if image.mode in ALPHA or "transparency" in image.info:
+            self.remarks.add("transparency is dropped", where)
+        return self._pixels(image, where)
+
+    def _open(self, index: int) -> tuple[Any, str]:
         where = os.path.join(self.folder, self.names[index])
-        image = open_image(_read(self.folder, self.names[index]), where)
+        return open_image(_read(self.folder, self.names[index]), where), where
+
+    def _pixels(self, image: Any, where: str) -> numpy.ndarray:
         image = fill_size(image, where, self.size) if self.size else upright(image, where)
         self.progress(1)
         return pixels(image, where, self.mode)
 
     def read_encoded(self, index: int) -> numpy.ndarray:
         """Read a file, once it is known that it can be decoded."""
-        self.decode(index)
+        self._pixels(*self._open(index))
         return numpy.frombuffer(_read(self.folder, self.names[index]), numpy.uint8)
+
+
+def _has_frames(image: Any) -> bool:
+    try:
+        return getattr(image, "is_animated", False)
+    # Pillow looks at all frames of some formats, and fails on damage in many ways. What of the
+    # first one is damaged is found when it is decoded.
+    except Exception:
+        return True
 
 
 def _write_labels(
@@ -293,11 +277,13 @@ def _write_labels(
 ) -> None:
     dtype = numpy.min_scalar_type(len(classes) - 1)
     targets = h5file.create_dataset("targets", data=numpy.array(labels, dtype)[:, None])
-    paths = [name.replace(os.sep, "/").encode("utf-8", "surrogateescape") for name in names]
+    paths = [os.fsencode(name) for name in names]
     filenames = h5file.create_dataset("filenames", data=numpy.array(paths)[:, None])
     for dataset in (targets, filenames):
         label_axes(dataset, ("batch", "index"))
-    h5file.create_dataset("class_names", data=list(classes), dtype=h5py.string_dtype())
+    h5file.create_dataset(
+        "class_names", data=[*map(os.fsencode, classes)], dtype=h5py.string_dtype()
+    )
 
 
 def _fraction(text: str) -> tuple[str, float]:

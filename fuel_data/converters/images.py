@@ -34,6 +34,10 @@ def open_image(content: bytes, where: str) -> Any:
     image_module = import_pillow("A converter of images")
     try:
         image = image_module.open(io.BytesIO(content))
+    except image_module.UnidentifiedImageError as error:
+        # Its words tell the address of the buffer.
+        what = "is no image that Pillow can read" if content else "is empty, so it is no image"
+        raise ValueError(f"{where} {what}.") from error
     # Pillow's readers fail on damage in many ways.
     except Exception as error:
         raise ValueError(f"{where} is no image that Pillow can read: {error}.") from error

@@ -167,20 +167,130 @@ def test_classes_may_be_links_and_circles_end(tmp_path, caplog):
     assert not caplog.records
 
 
-def test_images_in_no_class_are_counted(folder, tmp_path, caplog):
+def said(caplog):
+    start = "fuel-convert image_folder: "
+    return [record.getMessage().removeprefix(start) for record in caplog.records]
+
+
+def test_what_is_left_out_is_named_with_the_reason(folder, tmp_path, caplog):
     top, images = folder
-    for name in ("train/x.jpg", "train/y.JPG", "z.png", "notes.txt"):
-        (top / name).write_bytes(images["test/cup/e.jpg"])
+    content = images["test/cup/e.jpg"]
+    hidden = ["train/owl/._b.jpg", ".trash/owl/x.jpg", "train/.hidden/x.jpg"]
+    stray = ["train/x.jpg", "train/y.JPG", "z.png", *(f"test/{name}.jpg" for name in "abc")]
+    for name in (*hidden, *stray, "valid/owl/x.jpg", "train/owl/.DS_Store"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_bytes(content)
+    (top / "test" / "empty").mkdir()
+    (top / "train" / "owl" / "gone.txt").symlink_to("nowhere")
 
-    convert_image_folder(top, tmp_path, splits=("train", "test"))
-    convert_image_folder(top, tmp_path)
+    (path,) = convert_image_folder(top, tmp_path, splits=("train/", "test"))
 
-    assert [record.getMessage() for record in caplog.records] == [
-        f"fuel-convert image_folder: 3 images are left out because they lie in no folder of a "
-        f"class: 1 in {top}, 2 in {top}/train.",
-        f"fuel-convert image_folder: 1 image is left out because it lies in no folder of a "
-        f"class: 1 in {top}.",
+    assert said(caplog) == [
+        "left out, a link that leads nowhere: train/owl/gone.txt",
+        "left out, classes without an image: test/empty",
+        "left out, hidden: .trash, train/.hidden, train/owl/._b.jpg",
+        "left out, in no folder of a class: test/a.jpg, test/b.jpg, test/c.jpg, train/x.jpg, "
+        "train/y.JPG and 1 more",
+        "left out, no split of --splits: valid",
+        "left out, not named like an image: train/owl/notes.txt",
     ]
+    with h5py.File(path) as h5file:
+        assert h5file["filenames"][:, 0].tolist() == [name.encode() for name in ORDER]
+        assert set(h5file.attrs["split"]["split"]) == {b"train", b"test"}
+
+
+def test_what_is_lost_of_an_image_is_named(tmp_path, caplog):
+    top = tmp_path / "in" / "x"
+    top.mkdir(parents=True)
+    frames = [PIL.Image.new("RGB", (4, 3), color) for color in ("red", "blue", "green")]
+    frames[0].save(top / "a.gif", save_all=True, append_images=frames[1:])
+    PIL.Image.new("RGBA", (4, 3), (9, 8, 7, 0)).save(top / "b.png")
+    frames[0].convert("P").save(top / "c.png", transparency=0)
+    PIL.Image.new("CMYK", (4, 3), (0, 255, 255, 0)).save(top / "d.jpg", quality=100)
+
+    (path,) = convert_image_folder(tmp_path / "in", tmp_path)
+
+    assert said(caplog) == [
+        "of several frames the first is taken: x/a.gif",
+        "transparency is dropped: x/b.png, x/c.png",
+    ]
+    with h5py.File(path) as h5file:
+        found = [image.reshape(3, 12)[:, 0].tolist() for image in h5file["image_features"]]
+    red = [255, 0, 0]
+    assert found[:3] == [red, [9, 8, 7], red]
+    # Cyan 0, magenta and yellow in full is red, too.
+    assert numpy.abs(numpy.subtract(found[3], red)).max() <= 2
+
+    caplog.clear()
+    convert_image_folder(tmp_path / "in", tmp_path, encoded=True)
+    assert said(caplog) == []
+
+
+def test_what_is_named_like_an_image_but_cannot_be_opened_is_refused_or_left_out(
+    folder, tmp_path, caplog
+):
+    top, images = folder
+    (top / "train/cup/gone.jpg").symlink_to("nowhere.jpg")
+
+    with pytest.raises(ValueError, match=r"train/cup/gone.jpg is a link that leads nowhere. Move "):
+        convert_image_folder(top, tmp_path, splits=("train",))
+    (top / "train/cup/gone.jpg").unlink()
+    # It would be waited for without end.
+    os.mkfifo(top / "train/cup/pipe.jpg")
+    with pytest.raises(ValueError, match=r"train/cup/pipe.jpg is no file. Move it away, or leave "):
+        convert_image_folder(top, tmp_path, splits=("train",))
+    (top / "train/owl/empty.jpg").touch()
+
+    convert_image_folder(top, tmp_path, splits=("train",), skip_damaged=True)
+
+    assert said(caplog)[0] == f"left out: {top}/train/owl/empty.jpg is empty, so it is no image."
+    assert "left out, no file: train/cup/pipe.jpg" in said(caplog)
+
+
+def test_a_folder_that_cannot_be_listed_is_refused_or_left_out(
+    folder, tmp_path, caplog, monkeypatch
+):
+    top, images = folder
+    listing = os.scandir
+
+    def scandir(place):
+        if os.fspath(place).endswith("deep"):
+            raise PermissionError(13, "Permission denied", place)
+        return listing(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(
+        ValueError, match="train/cup/deep cannot be listed: Permission denied. Make it readable, "
+    ):
+        convert_image_folder(top, tmp_path, splits=("train",))
+
+    convert_image_folder(top, tmp_path, splits=("train",), skip_damaged=True)
+    assert "left out, cannot be listed (Permission denied): train/cup/deep" in said(caplog)
+    assert "left out, classes without an image: train/cup" in said(caplog)
+
+
+def test_names_may_be_of_any_letters_and_of_none(tmp_path):
+    image = original.image(5, 5, 1, "PNG")
+    for name in ("größe/猫.png", "größe/b b.PNG", "x/猫.png"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(image)
+    odd = os.fsencode(tmp_path / "in") + b"/z\xff"
+    os.mkdir(odd)
+    with open(odd + b"/\xfe.png", "wb") as file:
+        file.write(image)
+
+    (path,) = convert_image_folder(tmp_path / "in", tmp_path)
+
+    with h5py.File(path) as h5file:
+        names = h5file["filenames"][:, 0].tolist()
+        assert [name.decode("utf-8", "surrogateescape") for name in names] == [
+            "größe/b b.PNG",
+            "größe/猫.png",
+            "x/猫.png",
+            "z\udcff/\udcfe.png",
+        ]
+        assert h5file["targets"][:, 0].tolist() == [0, 0, 1, 2]
+        assert [os.fsdecode(name) for name in h5file["class_names"]] == ["größe", "x", "z\udcff"]
 
 
 @pytest.mark.parametrize(

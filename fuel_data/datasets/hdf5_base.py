@@ -310,7 +310,7 @@ class HDF5Dataset(Dataset):
                 self._subsets = self.find_subsets(h5file)
                 now = self._find_identity(h5file)
         except ValueError as error:
-            raise ValueError(self._changed(f"it no longer fits: {error}")) from error
+            raise ValueError(self._changed(path, f"it no longer fits: {error}")) from error
         # A moved file may have been renamed on the way by a link; what counts is what is in it.
         differences = [
             key for key in before if key != "file" and key in now and before[key] != now[key]
@@ -320,7 +320,7 @@ class HDF5Dataset(Dataset):
             described = [f"{key} was {before[key]}, is {now[key]}" for key in differences]
             if written != self._written:
                 described.append(f"written was {_date(self._written)}, is {_date(written)}")
-            raise ValueError(self._changed(", ".join(described)))
+            raise ValueError(self._changed(path, ", ".join(described)))
         if written == self._written:
             return
         with damage_in_words(self.path):
@@ -336,9 +336,10 @@ class HDF5Dataset(Dataset):
             )
         self._written = written
 
-    def _changed(self, what: str) -> str:
+    def _changed(self, path: str, what: str) -> str:
+        was_at = "" if path == self.path else f" (it was {self.path} then)"
         return (
-            f"{type(self).__name__}: {self.path} has changed since it was first opened: {what}. "
+            f"{type(self).__name__}: {path} has changed since it was first opened{was_at}: {what}. "
             "Put the old file back, or make the data set anew."
         )
 

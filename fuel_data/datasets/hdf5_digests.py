@@ -91,7 +91,8 @@ def write_digests(h5file: h5py.File) -> None:
     """
     found = {"": digest_header(h5file)}
     for source in hdf5_format.get_all_sources(h5file):
-        found |= {name: digest_source(h5file[name]) for name in _with_shapes(h5file, source)}
+        names = _with_shapes(h5file, source)
+        found |= {name: digest_source(find_dataset(h5file, name)) for name in names}
     h5file.attrs[ATTRIBUTE] = numpy.bytes_(json.dumps(found, sort_keys=True).encode())
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import h5py
-import numpy
 
 from fuel_data.datasets.hdf5_heaps import check_heaps
+from fuel_data.datasets.hdf5_kinds import check_kind
+from fuel_data.datasets.hdf5_vectors import with_right_vectors
 from fuel_data.utils.cache import cache_file
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.paths import find_in_data_path
@@ -21,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 #: What a file system answers that has no locks: ENOLCK, ENOSYS, EOPNOTSUPP.
 _WITHOUT_LOCKS = (37, 38, 95)
-_REMOTE = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "glusterfs", "gpfs", "lustre"}
-_REMOTE |= {"nfs", "nfs4", "ocfs2", "orangefs", "panfs", "smb3", "smbfs", "virtiofs"}
+# Drivers to which a path is the name of a file; to others it may be that of several.
+_ONE_FILE = (None, "sec2", "core", "direct", "stdio", "windows")
 #: Filters of HDF5 that this library has no name for in a file, by their registered numbers.
 _FILTERS = {
     305: "LZO",
@@ -56,16 +57,17 @@ def open_file(path: str | os.PathLike[str], driver: str | None = None) -> h5py.F
     ------
     FileNotFoundError
         If there is no such file.
+    PermissionError
+        If it must not be read.
     OSError
         If it is no HDF5 file, cut short, damaged, or being written.
     """
-    if driver is None and os.path.isfile(path):
+    if driver in _ONE_FILE:
+        check_kind(path)
         check_heaps(path)
     try:
         # What the variable HDF5_USE_FILE_LOCKING says goes before this.
         return h5py.File(path, mode="r", driver=driver, locking="best-effort")
-    except FileNotFoundError:
-        raise
     except Exception as error:
         found = re.search(r"unable to lock file, errno = (\d+)", str(error))
         number = int(found[1]) if found else None
@@ -73,7 +75,7 @@ def open_file(path: str | os.PathLike[str], driver: str | None = None) -> h5py.F
             logger.warning("%s is on a file system without locks; it is read without.", path)
             return h5py.File(path, mode="r", driver=driver, locking=False)
         raise OSError(
-            f"{os.fspath(path)} cannot be opened as an HDF5 file: {error}{_advice(error, number)}"
+            f"{os.fsdecode(path)} cannot be opened as an HDF5 file: {error}{_advice(error, number)}"
         ) from error
 
 
@@ -84,11 +86,14 @@ def _advice(error: Exception, lock_errno: int | None) -> str:
             ". Another process has it open for writing: close it there. If nobody has, and its "
             "file system has no working locks, set HDF5_USE_FILE_LOCKING=FALSE."
         )
-    if "signature not found" in text:
-        return ". It is a file of another kind, or its beginning is damaged."
+    if "already open for write" in text:
+        return (
+            ". A program is writing it, or was ended before it closed the file: write it again, or "
+            "trust what is in it and clear that mark with `h5clear -s`."
+        )
     if "truncated file" in text:
         return ". It has been cut short: fetch or convert it again."
-    return ""
+    return ". It is damaged, or of a kind that this version of HDF5 does not read."
 
 
 def locate_file(path: str, who: str) -> str:
@@ -116,32 +121,10 @@ def locate_file(path: str, who: str) -> str:
     try:
         return find_in_data_path(os.path.basename(path))
     except OSError as error:
+        # It may be a folder, or in one that must not be read.
+        with contextlib.suppress(FileNotFoundError):
+            check_kind(path)
         raise FileNotFoundError(f"{who}: there is no file {path}, and {error}") from error
-
-
-def is_local(descriptor: int) -> bool:
-    """Tell whether an open file is on a disk of this machine.
-
-    Parameters
-    ----------
-    descriptor : int
-        Of the open file.
-
-    Returns
-    -------
-    bool
-        False for network and user-space file systems; True if that cannot be told.
-    """
-    device = os.fstat(descriptor).st_dev
-    wanted = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
-            lines = [line.split() for line in mounts]
-    except OSError:
-        return True
-    # After a lone dash comes the kind of file system.
-    kinds = [fields[fields.index("-") + 1] for fields in lines if fields[2] == wanted]
-    return not any(kind.partition(".")[0] in _REMOTE for kind in kinds)
 
 
 def check_filters(dataset: h5py.Dataset) -> None:
@@ -203,8 +186,8 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
     Raises
     ------
     ValueError
-        If there is none, if it cannot be opened, if HDF5 cannot undo its compression, or if it
-        has vectors in another byte order.
+        If there is none, if it cannot be opened, if numpy has not its type, or if HDF5 cannot undo
+        its compression.
     """
     try:
         found = h5file[name]
@@ -220,14 +203,14 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
         kind = "folder" if isinstance(found, h5py.Group) else "type"
         raise ValueError(f"{h5file.filename}: {name!r} is a {kind}, not a data set.")
     check_filters(found)
-    base = h5py.check_vlen_dtype(found.dtype)
-    if isinstance(base, numpy.dtype) and not base.isnative:
+    try:
+        has_objects = found.dtype.hasobject
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{h5file.filename}: {name!r} has vectors of {base}, a byte order that is not this "
-            "machine's. h5py gives their bytes as they are and calls them native, so they would be "
-            "wrong. Write them again as native numbers."
-        )
-    return found
+            f"{h5file.filename}: {name!r} cannot be a source: its type is none that numpy has "
+            f"({error})."
+        ) from error
+    return with_right_vectors(found) if has_objects else found
 
 
 @contextlib.contextmanager

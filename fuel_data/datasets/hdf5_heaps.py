@@ -6,24 +6,33 @@ first. And it takes as much memory as a damaged length says. The layout is in th
 Specification, "Disk Format: Level 1E, Global Heap".
 """
 
+import functools
 import mmap
 import os
 import re
 import struct
+import time
 
 import h5py
 import numpy
+
+from fuel_data.utils.disk import is_local
 
 #: Heaps of larger files are not looked at: it would take too long.
 CHECKED_BYTES = 2**26
 _SIGNATURE = re.compile(rb"GCOL\x01\x00\x00\x00")
 _HEADER = 16
+# A file that was written so shortly ago may be written again without another time.
+_SETTLED_NANOSECONDS = 2 * 10**9
 # Where HDF5 has the length of an example, the address of its heap and its number there.
 _PLACE = numpy.dtype("<u4, <u8, <u4")
 
 
 def check_heaps(path: str | os.PathLike[str]) -> None:
     """Check that the chains of objects in the heaps of a file come to an end.
+
+    A file is read for that once, and again if it was written since: some files have thousands of
+    data sets, for each of which they are opened.
 
     Parameters
     ----------
@@ -35,18 +44,37 @@ def check_heaps(path: str | os.PathLike[str]) -> None:
     OSError
         If one does not, or goes past the end of its heap.
     """
-    if not 0 < os.path.getsize(path) <= CHECKED_BYTES:
+    found = os.stat(path)
+    if not 0 < found.st_size <= CHECKED_BYTES:
         return
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        for found in _SIGNATURE.finditer(content):
-            if not _is_chain(content, found.start()):
-                raise OSError(
-                    f"{os.fspath(path)} is damaged: its heap at byte {found.start():,} has no end, "
-                    "or two objects of one number. Fetch or convert the file again."
-                )
+    version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    is_settled = time.time_ns() - max(version[3:]) > _SETTLED_NANOSECONDS
+    (_check_once if is_settled else _check)(os.fspath(path), version)
 
 
-def _is_chain(content: mmap.mmap, start: int) -> bool:
+def _check(path: str, version: tuple[int, ...]) -> None:
+    del version  # Of a version that was good, `_check_once` keeps that it was.
+    content = _content(path)
+    for found in _SIGNATURE.finditer(content):
+        if not _is_chain(content, found.start()):
+            raise OSError(
+                f"{path} is damaged: its heap at byte {found.start():,} has no end, or two objects "
+                "of one number. Fetch or convert the file again."
+            )
+
+
+_check_once = functools.lru_cache(maxsize=1024)(_check)
+
+
+def _content(path: str) -> bytes | mmap.mmap:
+    with open(path, "rb") as file:
+        # While a file of a network is mapped, a server that fails would end the process.
+        if not is_local(file.fileno()):
+            return file.read()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _is_chain(content: bytes | mmap.mmap, start: int) -> bool:
     (size,) = struct.unpack_from("<Q", content, start + 8) if start + 16 <= len(content) else (0,)
     end = start + size
     if end > len(content):

@@ -7,7 +7,7 @@ from typing import Any
 import h5py
 import numpy
 
-from fuel_data.datasets.hdf5_files import is_local
+from fuel_data.utils.disk import is_local
 
 #: With more chunks, listing where they are takes seconds.
 MAX_CHUNKS = 200_000
@@ -54,9 +54,7 @@ class MappedValues:
             flat = numpy.frombuffer(content, dtype, math.prod(shape), int(offsets[0]))
             self._whole = flat.reshape(shape)
             # As bytes, because numpy copies all of an array that is not aligned to take from it.
-            self._rows = numpy.frombuffer(
-                content, self._examples.dtype, shape[0], int(offsets[0])
-            )
+            self._rows = numpy.frombuffer(content, self._examples.dtype, shape[0], int(offsets[0]))
 
     @property
     def whole(self) -> numpy.ndarray | None:

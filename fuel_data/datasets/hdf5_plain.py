@@ -1,7 +1,7 @@
 """Data sets in HDF5 files that others made: MATLAB 7.3, netCDF-4, PyTables, or plain h5py."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -148,10 +148,7 @@ def _by_source(who: str, given: Mapping[str, str] | Sequence[str]) -> dict[str, 
 
 def _check_dataset(h5file: h5py.File, name: str) -> None:
     try:
-        dataset = find_dataset(h5file, name)
-        reason = _why_no_source(dataset)
-    except TypeError as error:
-        reason = f"its type is none that numpy has ({error})"
+        reason = _why_no_source(find_dataset(h5file, name))
     except ValueError as error:
         raise ValueError(f"{error} {_what_there_is(h5file)}") from error
     if reason:
@@ -178,8 +175,9 @@ def _what_there_is(h5file: h5py.File, limit: int = 20) -> str:
     return f"The file has {', '.join(found[:limit])}{more}."
 
 
-def _sources_below(group: h5py.Group, path: str, depth: int) -> Any:
-    for name in group:
+def _sources_below(group: h5py.Group, path: str, depth: int) -> Iterator[str]:
+    # MATLAB keeps what cells refer to there, thousands of data sets without names of their own.
+    for name in sorted(group, key=lambda name: name == "#refs#"):
         try:
             item = group[name]
             is_source = isinstance(item, h5py.Dataset) and not _why_no_source(item)

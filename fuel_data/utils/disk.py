@@ -1,9 +1,11 @@
-"""Room on disks."""
+"""Room on disks, and which of them are of this machine."""
 
 import os
 import shutil
 
 MAX_DISK_USAGE = 0.9
+_REMOTE = {"9p", "afs", "beegfs", "ceph", "cifs", "fuse", "gfs2", "glusterfs", "gpfs", "lustre"}
+_REMOTE |= {"nfs", "nfs4", "ocfs2", "orangefs", "panfs", "smb3", "smbfs", "virtiofs"}
 
 
 def disk_usage(path: str | os.PathLike[str]) -> tuple[int, int]:
@@ -92,3 +94,28 @@ def has_room(
     """
     total, used = disk_usage(folder)
     return used + num_bytes <= max_disk_usage * total
+
+
+def is_local(descriptor: int) -> bool:
+    """Tell whether an open file is on a disk of this machine.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the open file.
+
+    Returns
+    -------
+    bool
+        False for network and user-space file systems; True if that cannot be told.
+    """
+    device = os.fstat(descriptor).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            lines = [line.split() for line in mounts]
+    except OSError:
+        return True
+    # After a lone dash comes the kind of file system.
+    kinds = [fields[fields.index("-") + 1] for fields in lines if fields[2] == wanted]
+    return not any(kind.partition(".")[0] in _REMOTE for kind in kinds)

@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name(tmp_path, capsys, 
 
     for name, message in (
         ("missing", "is in no folder of the data path"),
-        ("text", "It is a file of another kind, or its beginning is damaged."),
+        ("text", "it is a file of another kind, or its beginning is damaged"),
         ("short", "It has been cut short: fetch or convert it again."),
         ("other.h5", "no root attribute 'split'"),
     ):

@@ -198,6 +198,18 @@ def test_a_value_that_changed_since_the_checkpoint_is_refused_with_the_times(tmp
         pickle.loads(saved).get_data(None, [0])
 
 
+def test_a_changed_file_that_was_found_elsewhere_is_named_with_where_it_was(tmp_path, monkeypatch):
+    path = write(tmp_path / "x.hdf5")
+    saved = pickle.dumps(H5PYDataset(path, ("train",)))
+    (tmp_path / "found").mkdir()
+    os.rename(path, tmp_path / "found" / "x.hdf5")
+    changed_in_place(tmp_path / "found" / "x.hdf5")
+    monkeypatch.setenv("FUEL_DATA_PATH", str(tmp_path / "found"))
+
+    with pytest.raises(ValueError, match="found/x.hdf5 has changed .*was .*0/x.hdf5 then"):
+        pickle.loads(saved).get_data(None, [0])
+
+
 def test_a_copy_with_another_time_is_the_same_file(tmp_path, caplog):
     values = numpy.zeros((3, 2**21), "uint8")
     path = write(tmp_path / "x.hdf5", values)

@@ -4,8 +4,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fuel_data.datasets import hdf5_maps
-from fuel_data.datasets.hdf5_files import is_local
 from fuel_data.datasets.hdf5_maps import map_values
+from fuel_data.utils.disk import is_local
 
 VALUES = numpy.arange(100 * 6, dtype=">i4").reshape(100, 2, 3)
 RECORDS = numpy.array([(1, b"a", True), (2, b"bc", False)], dtype="i4, S3, ?")

@@ -89,3 +89,13 @@ def test_sources_are_chosen_by_name(path):
     assert dataset.sources == ("y",)
     with pytest.raises(ValueError, match="`sources_in_file` has no source 'z'"):
         PlainHDF5Dataset(path, ["images"], sources=["z"])
+
+
+def test_names_that_matlab_gives_to_what_cells_refer_to_are_listed_last(tmp_path):
+    with h5py.File(tmp_path / "x.mat", "w", userblock_size=512) as file:
+        for number in range(30):
+            file[f"#refs#/{number}"] = VALUES
+        file["voltage"] = VALUES
+
+    with pytest.raises(ValueError, match=r"The file has voltage, #refs#/0, .*, …\."):
+        PlainHDF5Dataset(tmp_path / "x.mat", ["volt"])

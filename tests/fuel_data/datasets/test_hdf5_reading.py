@@ -3,8 +3,6 @@ import numpy
 import pytest
 from numpy.testing import assert_array_equal
 
-from fuel_data.datasets import H5PYDataset
-from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.datasets.hdf5_reading import SourceReader, map_dataset, unfold
 
 ROWS = numpy.random.default_rng(0).integers(0, 255, size=(400, 3, 2))
@@ -147,15 +145,6 @@ def test_unsorted_requests_are_refused_where_sorting_is_needed_and_switched_off(
     with h5py.File(tmp_path / "chunked.hdf5") as file:
         read = SourceReader(file["x"], sort_indices=False).read(numpy.array([9, 1]))
         assert_array_equal(read, values[[9, 1]])
-
-
-def test_vectors_of_the_other_byte_order_are_refused_because_h5py_misreads_them(tmp_path):
-    with h5py.File(tmp_path / "x.hdf5", "w") as file:
-        file.create_dataset("x", (2,), dtype=h5py.vlen_dtype(">i2"))
-        file.attrs["split"] = create_split_array({"a": {"x": (0, 2)}})
-
-    with pytest.raises(ValueError, match="vectors of >i2, a byte order that is not this machine's"):
-        H5PYDataset(tmp_path / "x.hdf5", ("a",))
 
 
 def test_arrays_as_a_type_are_axes(tmp_path):

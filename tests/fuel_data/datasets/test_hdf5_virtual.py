@@ -62,9 +62,7 @@ def test_a_missing_file_is_an_error_and_no_fill_value(tmp_path):
     path = write(tmp_path)
     os.remove(tmp_path / "part 1.hdf5")
 
-    with pytest.raises(
-        ValueError, match="'part 1.hdf5', which is not there. Put it into"
-    ):
+    with pytest.raises(ValueError, match="'part 1.hdf5', which is not there. Put it into"):
         H5PYDataset(path, ("train",))
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import numpy
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.base import Brick
+from bricks.utils.plain import is_integer, is_number
 
 
 def check_sizes(brick: Brick, **sizes: Any) -> None:
@@ -24,12 +24,32 @@ def check_sizes(brick: Brick, **sizes: Any) -> None:
         If one is not a positive integer.
     """
     for name, size in sizes.items():
-        is_integer = isinstance(size, int | numpy.integer) and not isinstance(size, bool)
-        if not is_integer or size < 1:
+        if not is_integer(size) or size < 1:
             raise ValueError(
                 f"{brick.path} cannot be allocated: `{name}` must be a positive integer; "
                 f"got {size!r}."
             )
+
+
+def check_epsilon(brick: Brick, epsilon: Any) -> None:
+    """Refuse what cannot be added to a variance, when a brick is allocated.
+
+    Parameters
+    ----------
+    brick : Brick
+        Whose `epsilon` it is.
+    epsilon : float
+        What is added.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number, or negative.
+    """
+    if not is_number(epsilon) or epsilon < 0:
+        raise ValueError(
+            f"{brick.path} cannot be allocated: `epsilon` must be a number from 0; got {epsilon!r}."
+        )
 
 
 def check_ndim(application: str, least: int, **inputs: Variable) -> None:

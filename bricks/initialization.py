@@ -17,7 +17,7 @@ import numpy
 from aesara import config as aesara_config
 from numpy.random import RandomState
 
-from bricks.utils.plain import pack, repr_attrs
+from bricks.utils.plain import is_number, pack, repr_attrs
 
 __all__ = [
     "Constant",
@@ -251,7 +251,7 @@ class SparseND(NdarrayInitialization):
     ) -> None:
         self.axis = axis
         is_count = isinstance(num_init, numbers.Integral)
-        if isinstance(num_init, bool) or num_init <= 0 or (num_init > 1 and not is_count):
+        if not is_number(num_init) or num_init <= 0 or (num_init > 1 and not is_count):
             raise ValueError(
                 f"{type(self).__name__}: `num_init` must be a positive integer or a share above 0 "
                 f"and at most 1; got {num_init!r}."

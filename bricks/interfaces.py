@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from bricks.base import Brick, _Brick
+from bricks.utils.plain import is_integer
 
 __all__ = [
     "Activation",
@@ -194,7 +195,7 @@ class RNGMixin(Brick):
 
 
 def _checked_seed(brick: Brick, argument: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | numpy.integer) or value < 0:
+    if not is_integer(value) or value < 0:
         raise ValueError(f"{brick.path}: `{argument}` must be an integer from 0; got {value!r}.")
     return int(value)
 

@@ -21,6 +21,7 @@ from bricks.algorithms.states import (
     common_buffer,
     hyperparameter,
 )
+from bricks.utils.plain import is_number
 
 
 class AdaDelta(StepRule):
@@ -91,7 +92,8 @@ class BasicRMSProp(StepRule):
 
     def __init__(self, decay_rate: Any = 0.9, max_scaling: Any = 1e5) -> None:
         check_between(self, "decay_rate", decay_rate, 0, 1)
-        if not isinstance(max_scaling, Variable) and not max_scaling > 0:
+        is_known = not isinstance(max_scaling, Variable)
+        if is_known and (not is_number(max_scaling) or max_scaling <= 0):
             raise ValueError(
                 f"{type(self).__name__}: `max_scaling` must be above 0; got {max_scaling!r}."
             )

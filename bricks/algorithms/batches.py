@@ -117,7 +117,8 @@ class BatchInputs:
         given = getattr(value, "dtype", None)
         if given is not None and given == dtype and hasattr(value, "ndim"):
             return value
-        if isinstance(value, bool | int | float):
+        # A fraction is no integer: it is refused below.
+        if isinstance(value, bool | int) or (isinstance(value, float) and dtype.kind in "fc"):
             return numpy.asarray(value, dtype=dtype)
         array = _as_array(value)
         if array is None or array.dtype == object:

@@ -12,6 +12,7 @@ from bricks.algorithms.states import (
     hyperparameter,
     variable_path,
 )
+from bricks.utils.plain import is_integer
 
 
 def total_norm(variables: Iterable[AnyVariable]) -> AnyVariable:
@@ -82,11 +83,8 @@ class VariableClipping(StepRule):
     """
 
     def __init__(self, threshold: Any, axis: int | Iterable[int] | None = None) -> None:
-        if axis is None:
-            axis = ()
-        elif isinstance(axis, int):
-            axis = (axis,)
-        self.axis = tuple(axis)
+        axes: Any = () if axis is None else axis
+        self.axis = (axes,) if is_integer(axes) else tuple(axes)
         if len(set(self.axis)) != len(self.axis):
             raise ValueError(
                 f"VariableClipping: `axis` must not name an axis twice; got {self.axis}."

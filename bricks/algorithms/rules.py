@@ -20,6 +20,7 @@ from bricks.algorithms.states import (
     variable_path,
 )
 from bricks.roles import ALGORITHM_HYPERPARAMETER, has_roles
+from bricks.utils.plain import is_number
 from fuel_data.utils.keywords import NamedKeywords
 
 Updates = Sequence[tuple[AnyVariable, AnyVariable]]
@@ -228,18 +229,18 @@ def check_between(owner: object, name: str, value: object, low: float, high: flo
     name : str
         The argument's name.
     value : object
-        What was given; only numbers are looked at.
+        What was given; a variable is not looked at.
     low, high : float
         The range, ends included.
 
     Raises
     ------
     ValueError
-        If the number is not in the range (not a number never is).
+        If it is not a number in the range.
     """
     if isinstance(value, Variable):
         return
-    if not low <= float(value) <= high:  # type: ignore[arg-type]
+    if not is_number(value) or not low <= value <= high:  # type: ignore[operator]
         raise ValueError(
             f"{type(owner).__name__}: `{name}` must be from {low:g} to {high:g}; got {value!r}."
         )

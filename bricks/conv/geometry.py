@@ -12,6 +12,7 @@ from aesara.tensor.var import TensorVariable as Variable
 from bricks.aesara_expressions import lengths_of
 from bricks.base import Brick
 from bricks.checks import describe
+from bricks.utils.plain import is_integer
 
 
 class Window(NamedTuple):
@@ -107,7 +108,7 @@ def per_axis(brick: Brick, name: str, num_axes: int, least: int | None = 1) -> t
     values = tuple(value) if isinstance(value, tuple | list) else (value,) * num_axes
     lowest = 1 if least is None else least
     fit = len(values) == num_axes and all(
-        (least is None and one is None) or (_is_integer(one) and one >= lowest) for one in values
+        (least is None and one is None) or (is_integer(one) and one >= lowest) for one in values
     )
     if not fit:
         unknown = ", or None if it is not known," if least is None else ""
@@ -116,10 +117,6 @@ def per_axis(brick: Brick, name: str, num_axes: int, least: int | None = 1) -> t
             f"{_axes(num_axes)} that the window moves over, or one for all; got {value!r}."
         )
     return tuple(one if one is None else int(one) for one in values)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int | numpy.integer) and not isinstance(value, bool)
 
 
 def _axes(number: int) -> str:
@@ -170,7 +167,7 @@ def _border_pair(brick: Brick, mode: Any, span: int) -> tuple[int, int]:
     if isinstance(mode, str) and mode in named:
         return named[mode]
     pair = tuple(mode) if isinstance(mode, tuple | list) else (mode, mode)
-    if len(pair) == 2 and all(_is_integer(one) and one >= 0 for one in pair):
+    if len(pair) == 2 and all(is_integer(one) and one >= 0 for one in pair):
         return (int(pair[0]), int(pair[1]))
     raise ValueError(
         f"{brick.path}: `border_mode` must be 'valid', 'half', 'full', 'causal', a number of "

@@ -3,6 +3,7 @@
 from typing import Any
 
 from aesara import config, tensor
+from aesara.raise_op import Assert
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
@@ -17,6 +18,7 @@ from bricks.targets import (
     is_class,
     score_of_class,
 )
+from bricks.utils.plain import is_integer, is_number
 
 __all__ = ["CategoricalCrossEntropy", "MisclassificationRate"]
 
@@ -43,7 +45,7 @@ class CategoricalCrossEntropy(Cost):
     """
 
     def __init__(self, label_smoothing: float = 0.0, **kwargs: Any) -> None:
-        if not 0 <= label_smoothing < 1:
+        if not is_number(label_smoothing) or not 0 <= label_smoothing < 1:
             raise ValueError(
                 f"{type(self).__name__}: `label_smoothing` must be a share, at least 0 and below "
                 f"1; got {label_smoothing!r}."
@@ -120,12 +122,12 @@ class MisclassificationRate(Cost):
     """
 
     def __init__(self, top_k: int = 1, **kwargs: Any) -> None:
-        if not isinstance(top_k, int) or top_k < 1:
+        if not is_integer(top_k) or top_k < 1:
             raise ValueError(
                 f"{type(self).__name__}: `top_k` must be a positive integer; got {top_k!r}."
             )
         super().__init__(**kwargs)
-        self.top_k = top_k
+        self.top_k = int(top_k)
 
     @application(outputs=["error_rate"])
     def apply(self, application: Any, y: Variable, y_hat: Variable) -> Variable:
@@ -148,14 +150,10 @@ class MisclassificationRate(Cost):
         ------
         ValueError
             If the shapes do not fit, or `top_k` is not less than a number of classes that is known.
+            What is known only at run time is an ``AssertionError`` there.
         """
         check_ndim(application.path, 2, y_hat=y_hat)
-        num_classes = y_hat.type.shape[-1]
-        if num_classes is not None and self.top_k >= num_classes:
-            raise ValueError(
-                f"{application.path}: `top_k` must be less than the number of classes, "
-                f"{num_classes}, or nothing would be a mistake; got {self.top_k}."
-            )
+        y_hat = self._with_more_classes(application.path, y_hat)
         numbers = classes(application.path, y, y_hat)
         if self.top_k == 1:
             mistakes = tensor.neq(numbers, tensor.argmax(y_hat, axis=-1))
@@ -166,3 +164,16 @@ class MisclassificationRate(Cost):
         mistakes = tensor.or_(mistakes, tensor.isnan(y_hat).any(axis=-1))
         mistakes = tensor.or_(mistakes, tensor.invert(is_class(numbers, y_hat)))
         return mistakes.mean(dtype=config.floatX)
+
+    def _with_more_classes(self, path: str, y_hat: Variable) -> Any:
+        """Refuse scores of as many classes as count as right, now or at run time."""
+        words = "`top_k` must be less than the number of classes"
+        num_classes = y_hat.type.shape[-1]
+        if num_classes is None:
+            message = f"{path}: {words}, or nothing would be a mistake; top_k={self.top_k}."
+            return Assert(message)(y_hat, tensor.gt(y_hat.shape[-1], self.top_k))
+        if self.top_k >= num_classes:
+            raise ValueError(
+                f"{path}: {words}, {num_classes}, or nothing would be a mistake; got {self.top_k}."
+            )
+        return y_hat

@@ -8,6 +8,7 @@ from aesara.tensor.var import TensorVariable as Variable
 from bricks.base import application
 from bricks.cost.base import Cost, CostMatrix, matching_pair
 from bricks.saturation import logits_of, unless_replaced
+from bricks.utils.plain import is_number
 
 __all__ = [
     "AbsoluteError",
@@ -93,7 +94,7 @@ class HuberError(CostMatrix):
     """
 
     def __init__(self, delta: float = 1.0, **kwargs: Any) -> None:
-        if not delta > 0:
+        if not is_number(delta) or delta <= 0:
             raise ValueError(
                 f"{type(self).__name__}: `delta`, up to which a difference counts as small, must "
                 f"be positive; got {delta!r}. Differences alone are `AbsoluteError`."
@@ -124,7 +125,7 @@ class CosineDistance(Cost):
     """
 
     def __init__(self, epsilon: float = 1e-6, **kwargs: Any) -> None:
-        if not epsilon > 0:
+        if not is_number(epsilon) or epsilon <= 0:
             raise ValueError(
                 f"{type(self).__name__}: `epsilon`, the least length of a vector, must be "
                 f"positive; got {epsilon!r}."

@@ -26,6 +26,7 @@ from bricks.graph.computation import ComputationGraph
 from bricks.graph.steps import element_of_step, lengths_outside, loops_around
 from bricks.interfaces import derive_seed
 from bricks.roles import DROPOUT, add_role
+from bricks.utils.plain import is_number
 
 __all__ = ["apply_dropout", "apply_noise", "noise_taken_out"]
 
@@ -110,9 +111,10 @@ def apply_dropout(
     >>> states = VariableFilter(roles=[INPUT], bricks=[lstm], name="states")(graph.scan_variables)
     >>> dropped = apply_dropout(graph, states, drop_prob=0.5, per="sequence")
     """
-    if isinstance(drop_prob, int | float) and not 0 <= drop_prob < 1:
+    is_known = not isinstance(drop_prob, Variable)
+    if is_known and (not is_number(drop_prob) or not 0 <= drop_prob < 1):
         raise ValueError(
-            f"apply_dropout: `drop_prob` must be at least 0 and below 1; got {drop_prob}."
+            f"apply_dropout: `drop_prob` must be at least 0 and below 1; got {drop_prob!r}."
         )
     divisor = 1 - drop_prob if custom_divisor is None else custom_divisor
     masks = dict(masks or {})
@@ -175,10 +177,10 @@ def apply_noise(
     Raises
     ------
     ValueError
-        If `level` is negative, or a variable holds integers.
+        If `level` is no number from 0, or a variable holds integers.
     """
-    if isinstance(level, int | float) and level < 0:
-        raise ValueError(f"apply_noise: `level` must be at least 0; got {level}.")
+    if not isinstance(level, Variable) and (not is_number(level) or level < 0):
+        raise ValueError(f"apply_noise: `level` must be at least 0; got {level!r}.")
 
     place = _Placing(computation_graph, per, same_along)
 

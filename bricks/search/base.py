@@ -24,9 +24,10 @@ from bricks.search.loop import (
     write,
 )
 from bricks.search.stepping import GeneratorStepper, Stepper
+from bricks.utils.plain import is_integer
 from fuel_data.utils.names import nearest_name
 
-__all__ = ["Search", "rank"]
+__all__ = ["Search", "check", "rank"]
 
 #: Names of the settings of a call, which are inputs of the compiled program.
 _SETTINGS = ("eol_symbol", "max_length", "ignore_first_eol")
@@ -164,11 +165,8 @@ class Search(ABC):
         ignore_first_eol: int,
     ) -> Hypotheses:
         for name, number, least in (("eol_symbol", eol_symbol, 0), ("max_length", max_length, 1)):
-            if not isinstance(number, int | numpy.integer) or number < least:
-                raise ValueError(
-                    f"{type(self).__name__}: `{name}` must be an integer from {least}; got "
-                    f"{number!r}."
-                )
+            fits = is_integer(number) and number >= least
+            check(fits, self, name, f"an integer from {least}", number)
         room = self.stepper.max_length
         if room is not None and max_length > room:
             raise ValueError(
@@ -300,6 +298,31 @@ class Search(ABC):
     def _ranked(self, which: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Put the hypotheses of each example into the order in which they are returned."""
         return dict(arrays)
+
+
+def check(holds: Any, search: Search, name: str, words: str, got: Any) -> None:
+    """Refuse a setting.
+
+    Parameters
+    ----------
+    holds : bool
+        Whether the setting is as it must be.
+    search : Search
+        Whose setting it is.
+    name : str
+        Of the setting.
+    words : str
+        What it must be.
+    got : object
+        What it is.
+
+    Raises
+    ------
+    ValueError
+        If `holds` is not true.
+    """
+    if not holds:
+        raise ValueError(f"{type(search).__name__}: `{name}` must be {words}; got {got!r}.")
 
 
 def _examples(places: numpy.ndarray) -> str:

@@ -9,7 +9,7 @@ import numpy
 from aesara import config, tensor
 
 from bricks.aesara_expressions import as_float
-from bricks.search.base import Search, rank
+from bricks.search.base import Search, check, rank
 from bricks.search.loop import (
     Beams,
     State,
@@ -20,6 +20,7 @@ from bricks.search.loop import (
     top,
     write,
 )
+from bricks.utils.plain import is_integer, is_number
 
 __all__ = ["BeamSearch"]
 
@@ -51,7 +52,7 @@ class BeamSearch(Search):
         The weight β of what is added to the scores of those that attended to all of the source:
         the sum over its positions of the logarithm of their attention, cut to 0.001 and 0.5.
     length_ratio : float
-        How long targets are, compared with sources, where coverage is reckoned.
+        How long targets are, compared with sources, where coverage is reckoned; above 0.
     score_gap : float, optional
         The search of an example ends when the best unfinished hypothesis is less probable than the
         best finished one by more than this, in nats. Lingvo has 3.
@@ -101,14 +102,19 @@ class BeamSearch(Search):
         self._check_settings()
 
     def _check_settings(self) -> None:
-        least: dict[str, float] = {"num_hypotheses": 1, "n_best": 1}
-        least |= {"length_normalization": 0, "coverage_penalty": 0, "score_gap": 0}
-        least["max_eol_gap"] = 0
-        for name, number in least.items():
+        for name, value in {"beam_size": self.num_hypotheses, "n_best": self.n_best}.items():
+            check(is_integer(value) and value >= 1, self, name, "an integer from 1", value)
+        for name in ("length_normalization", "coverage_penalty"):
             value = getattr(self, name)
-            if value is not None and value < number:
-                name = "beam_size" if name == "num_hypotheses" else name
-                raise ValueError(f"BeamSearch: `{name}` must be at least {number}; got {value!r}.")
+            check(is_number(value) and value >= 0, self, name, "a number from 0", value)
+        for name in ("score_gap", "max_eol_gap"):
+            value = getattr(self, name)
+            fits = value is None or (is_number(value) and value >= 0)
+            check(fits, self, name, "a number from 0, or None", value)
+        ratio, least = self.length_ratio, self.min_eol_log_prob
+        check(is_number(ratio) and ratio > 0, self, "length_ratio", "a number above 0", ratio)
+        fits = least is None or is_number(least)
+        check(fits, self, "min_eol_log_prob", "a number, or None", least)
         if self.coverage_penalty and self.stepper.attention_name is None:
             raise ValueError(
                 "BeamSearch: `coverage_penalty` needs attention weights, and the model has none. "

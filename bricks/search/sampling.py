@@ -6,9 +6,10 @@ from typing import Any
 
 from aesara import tensor
 
-from bricks.search.base import Search
+from bricks.search.base import Search, check
 from bricks.search.loop import State, minus_infinity, top
 from bricks.simple import Softmax
+from bricks.utils.plain import is_integer, is_number
 
 __all__ = ["GreedySearch", "SamplingSearch"]
 
@@ -71,12 +72,15 @@ class SamplingSearch(Search):
         from bricks.xla import RandomStream
 
         super().__init__(samples)
-        _check(num_samples >= 1, "num_samples", "at least 1", num_samples)
-        _check(
-            temperature > 0, "temperature", "positive; GreedySearch is its limit at 0", temperature
-        )
-        _check(top_k is None or top_k >= 1, "top_k", "at least 1", top_k)
-        _check(top_p is None or 0 < top_p <= 1, "top_p", "above 0 and at most 1", top_p)
+        fits = is_integer(num_samples) and num_samples >= 1
+        check(fits, self, "num_samples", "an integer from 1", num_samples)
+        fits = is_number(temperature) and temperature > 0
+        words = "a number above 0; GreedySearch is its limit at 0"
+        check(fits, self, "temperature", words, temperature)
+        fits = top_k is None or (is_integer(top_k) and top_k >= 1)
+        check(fits, self, "top_k", "an integer from 1, or None", top_k)
+        fits = top_p is None or (is_number(top_p) and 0 < top_p <= 1)
+        check(fits, self, "top_p", "a number above 0 and at most 1, or None", top_p)
         self.num_hypotheses = num_samples
         self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
         self._stream = RandomStream(seed, name="search")
@@ -111,8 +115,3 @@ def _nucleus(probabilities: Any, share: float) -> Any:
     least = tensor.switch(is_inside, descending, 1).min(axis=-1, keepdims=True)
     inside = tensor.switch(tensor.ge(probabilities, least), probabilities, 0)
     return inside / inside.sum(axis=-1, keepdims=True)
-
-
-def _check(holds: bool, name: str, words: str, got: Any) -> None:
-    if not holds:
-        raise ValueError(f"SamplingSearch: `{name}` must be {words}; got {got!r}.")

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy
 from aesara import config, tensor
+from aesara.graph.basic import Variable
+
+from bricks.utils.plain import is_integer
 
 __all__ = ["causal_bias", "mask_to_bias", "padding_mask"]
 
@@ -27,14 +30,14 @@ def mask_to_bias(mask: Any) -> Any:
     return tensor.switch(tensor.neq(mask, 0), 0, -numpy.inf).astype(config.floatX)
 
 
-def causal_bias(length: Any, window: int | None = None) -> Any:
+def causal_bias(length: Any, window: Any = None) -> Any:
     """Energies with which no step looks at a later one.
 
     Parameters
     ----------
     length : int or Variable
         How many steps there are.
-    window : int, optional
+    window : int or Variable, optional
         How many steps each one sees: itself and those before it. All by default.
 
     Returns
@@ -42,11 +45,22 @@ def causal_bias(length: Any, window: int | None = None) -> Any:
     Variable of shape (query time, key time)
         0 and -inf.
 
+    Raises
+    ------
+    ValueError
+        If `window` is no positive integer.
+
     Examples
     --------
     >>> causal_bias(3, window=2).eval().tolist()
     [[0.0, -inf, -inf], [0.0, 0.0, -inf], [-inf, 0.0, 0.0]]
     """
+    is_known = window is not None and not isinstance(window, Variable)
+    if is_known and (not is_integer(window) or window < 1):
+        raise ValueError(
+            "causal_bias: `window` must be an integer from 1, since each step sees itself, or None "
+            f"for all; got {window!r}."
+        )
     steps = tensor.arange(length)
     distances = steps[:, None] - steps[None, :]
     allowed = tensor.ge(distances, 0)

@@ -1,4 +1,4 @@
-"""Helpers for lists, dictionaries, exceptions and trees of bricks."""
+"""Helpers for lists, dictionaries, numbers, exceptions and trees of bricks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy
+
 from fuel_data.utils.names import nearest_name
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "dict_union",
     "extract_args",
     "find_bricks",
+    "is_integer",
+    "is_number",
     "pack",
     "repr_attrs",
     "reraise_as",
@@ -161,6 +165,51 @@ def dict_union(*dicts: Mapping, **kwargs: Any) -> OrderedDict:
             )
         union.update(one)
     return union
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether a value is an integer, of Python or of numpy, and no truth value.
+
+    Parameters
+    ----------
+    value : object
+        Any.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy
+    >>> [is_integer(value) for value in (2, numpy.int8(2), 2.0, True)]
+    [True, True, False, False]
+    """
+    return isinstance(value, int | numpy.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is one real number, of Python or of numpy: no truth value, and not NaN.
+
+    Parameters
+    ----------
+    value : object
+        Any. Arrays without axes count as the number that they hold.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import numpy
+    >>> [is_number(value) for value in (2, numpy.float32(0.5), float("inf"))]
+    [True, True, True]
+    >>> [is_number(value) for value in (True, float("nan"), "2", None)]
+    [False, False, False, False]
+    """
+    array = numpy.asarray(value)
+    return array.ndim == 0 and array.dtype.kind in "iuf" and not numpy.isnan(array)
 
 
 def repr_attrs(instance: object, *attrs: str) -> str:

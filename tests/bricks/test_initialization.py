@@ -129,7 +129,7 @@ def test_sparse_nd_counts_within_the_units_of_its_axes():
     assert (values.sum(axis=0) == 2).all()
 
 
-@pytest.mark.parametrize("num_init", [0, -1, 1.5, 0.0, True])
+@pytest.mark.parametrize("num_init", [0, -1, 1.5, 0.0, True, numpy.bool_(True), numpy.nan, "1"])
 def test_sparse_refuses_counts_and_shares_that_make_no_sense(num_init):
     with pytest.raises(ValueError, match="`num_init` must be a positive integer or a share"):
         Sparse(num_init, Constant(1))

@@ -213,6 +213,16 @@ def test_a_number_may_feed_a_scalar():
     assert total.get_value() == 0.5
 
 
+@pytest.mark.parametrize("value", [2.5, float("nan"), numpy.float64(2.5)])
+def test_a_fraction_does_not_feed_an_integer(value):
+    total = shared(0, "total")
+    algorithm = UpdatesAlgorithm([(total, tensor.cast(tensor.iscalar("count"), "float32"))])
+    algorithm.initialize()
+
+    with pytest.raises(TypeError, match="source 'count' must have dtype int32.*got float64"):
+        algorithm.process_batch({"count": value})
+
+
 def test_another_number_of_axes_is_refused():
     algorithm, _ = algorithm_of()
 

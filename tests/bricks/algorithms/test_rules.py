@@ -228,6 +228,7 @@ def test_variable_clipping_leaves_what_is_within_the_bound():
     [
         (0, [[0.6, 1.0], [0.8, 0.0]]),
         (-2, [[0.6, 1.0], [0.8, 0.0]]),
+        (numpy.int64(0), [[0.6, 1.0], [0.8, 0.0]]),
         (1, [[3 / numpy.sqrt(10), 1 / numpy.sqrt(10)], [1.0, 0.0]]),
         ((0, 1), numpy.array([[3.0, 1.0], [4.0, 0.0]]) / numpy.sqrt(26)),
         (None, numpy.array([[3.0, 1.0], [4.0, 0.0]]) / numpy.sqrt(26)),
@@ -355,6 +356,9 @@ def test_a_rule_that_overrides_nothing_is_refused_by_name():
         (lambda: RMSProp(max_scaling=0), "BasicRMSProp: `max_scaling` must be above 0; got 0"),
         (lambda: Adam(beta1=float("nan")), "Adam: `beta1` must be from 0 to 1; got nan"),
         (lambda: Adam(beta2=2), "Adam: `beta2` must be from 0 to 1; got 2"),
+        (lambda: Adam(beta2="0.5"), "Adam: `beta2` must be from 0 to 1; got '0.5'"),
+        (lambda: AdaDelta(decay_rate=True), "AdaDelta: `decay_rate` must be from 0 to 1; got True"),
+        (lambda: RMSProp(max_scaling="9"), "BasicRMSProp: `max_scaling` must be above 0; got '9'"),
     ],
 )
 def test_a_hyperparameter_out_of_range_is_refused(make, message):

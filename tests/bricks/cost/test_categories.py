@@ -39,9 +39,9 @@ def test_labels_are_smoothed_also_where_probabilities_come_from_elsewhere():
     numpy.testing.assert_allclose(value, -numpy.log(p[0]) @ [0.1, 0.8, 0.1], rtol=1e-6)
 
 
-@pytest.mark.parametrize("smoothing", [-0.1, 1, 10])
+@pytest.mark.parametrize("smoothing", [-0.1, 1, 10, numpy.nan, False, "0"])
 def test_a_smoothing_that_is_no_share_is_refused(smoothing):
-    with pytest.raises(ValueError, match=f"`label_smoothing` must be a share.*; got {smoothing}"):
+    with pytest.raises(ValueError, match=f"`label_smoothing` must be a share.*; got {smoothing!r}"):
         CategoricalCrossEntropy(label_smoothing=smoothing)
 
 

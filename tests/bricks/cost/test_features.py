@@ -56,7 +56,11 @@ def test_cosine_distances_may_be_weighted_by_a_mask():
 def test_settings_that_mean_nothing_are_refused():
     with pytest.raises(ValueError, match="HuberError: `delta`.* must be positive; got 0"):
         HuberError(delta=0)
+    with pytest.raises(ValueError, match="HuberError: `delta`.* must be positive; got True"):
+        HuberError(delta=True)
     with pytest.raises(ValueError, match="CosineDistance: `epsilon`.* must be positive; got -1"):
         CosineDistance(epsilon=-1)
+    with pytest.raises(ValueError, match="CosineDistance: `epsilon`.* must be positive; got '1'"):
+        CosineDistance(epsilon="1")
     with pytest.raises(ValueError, match="`y` and `y_hat` must have the same shape"):
         CosineDistance().apply(tensor.vector(), tensor.matrix())

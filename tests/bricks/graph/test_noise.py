@@ -1,5 +1,7 @@
 """Graphs with dropout and noise."""
 
+import re
+
 import aesara
 import numpy
 import pytest
@@ -197,13 +199,14 @@ def test_one_stream_may_be_given_for_all():
     assert sorted(key.name for key in new.updates) == ["mine.0", "mine.1"]
 
 
-@pytest.mark.parametrize("drop_prob", [-0.1, 1, 1.5])
+@pytest.mark.parametrize(
+    "drop_prob", [-0.1, 1, 1.5, numpy.float32(2.5), numpy.nan, True, "0.5", numpy.array([0.5])]
+)
 def test_probabilities_out_of_range_are_refused(drop_prob):
     graph, hidden, _ = network()
 
-    with pytest.raises(
-        ValueError, match=f"`drop_prob` must be at least 0 and below 1; got {drop_prob}"
-    ):
+    message = re.escape(f"`drop_prob` must be at least 0 and below 1; got {drop_prob!r}.")
+    with pytest.raises(ValueError, match=message):
         apply_dropout(graph, [hidden], drop_prob)
 
 
@@ -256,11 +259,23 @@ def test_noise_on_parameters_reaches_all_their_uses_and_gradients_are_right(back
     assert [key.name for key in new.updates] == ["noise/W.0"]
 
 
-def test_negative_levels_are_refused():
+@pytest.mark.parametrize("level", [-1, numpy.float32(-0.5), numpy.nan, True, "1", None])
+def test_levels_that_are_no_numbers_from_0_are_refused(level):
     graph, hidden, _ = network()
 
-    with pytest.raises(ValueError, match="`level` must be at least 0; got -1"):
-        apply_noise(graph, [hidden], -1)
+    message = re.escape(f"`level` must be at least 0; got {level!r}.")
+    with pytest.raises(ValueError, match=message):
+        apply_noise(graph, [hidden], level)
+
+
+@pytest.mark.parametrize("number", [numpy.float32(0.25), numpy.float64(0.25), numpy.array(0.25)])
+def test_numbers_of_numpy_are_levels_and_probabilities_and_widen_nothing(number):
+    x = tensor.fmatrix("x")
+    y = x * 1
+
+    for apply in (apply_dropout, apply_noise):
+        (output,) = apply(ComputationGraph(y), [y], number).outputs
+        assert output.dtype == "float32"
 
 
 def test_in_the_step_of_a_loop_one_mask_serves_all_steps_of_a_call():

@@ -217,6 +217,7 @@ def test_a_model_without_probabilities_is_an_error(make_chain):
         (({}, 0, 3), "no value is given for the input first"),
         (({"first": [1]}, -1, 3), "`eol_symbol` must be an integer from 0; got -1"),
         (({"first": [1]}, 0, 0), "`max_length` must be an integer from 1; got 0"),
+        (({"first": [1]}, 0, True), "`max_length` must be an integer from 1; got True"),
         (({"first": [1]}, 7, 3), "`eol_symbol` must be one of the 3 symbols .*; got 7"),
     ],
 )
@@ -225,13 +226,23 @@ def test_wrong_arguments_are_refused(make_chain, arguments, message):
         BeamSearch(make_chain(), 2).decode(*arguments)
 
 
-def test_wrong_settings_are_refused(make_chain):
-    with pytest.raises(ValueError, match="`beam_size` must be at least 1; got 0"):
-        BeamSearch(make_chain(), 0)
-    with pytest.raises(ValueError, match="`score_gap` must be at least 0; got -1"):
-        BeamSearch(make_chain(), score_gap=-1)
-    with pytest.raises(ValueError, match="`coverage_penalty` needs attention weights"):
-        BeamSearch(make_chain(), coverage_penalty=0.2)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beam_size": 0}, "`beam_size` must be an integer from 1; got 0"),
+        ({"n_best": 2.5}, "`n_best` must be an integer from 1; got 2.5"),
+        ({"score_gap": -1}, "`score_gap` must be a number from 0, or None; got -1"),
+        ({"max_eol_gap": numpy.nan}, "`max_eol_gap` must be a number from 0, or None; got nan"),
+        ({"length_ratio": 0}, "`length_ratio` must be a number above 0; got 0"),
+        ({"length_ratio": numpy.nan}, "`length_ratio` must be a number above 0; got nan"),
+        ({"length_normalization": None}, "`length_normalization` must be a number from 0; got No"),
+        ({"min_eol_log_prob": "-1"}, "`min_eol_log_prob` must be a number, or None; got '-1'"),
+        ({"coverage_penalty": 0.2}, "`coverage_penalty` needs attention weights"),
+    ],
+)
+def test_wrong_settings_are_refused(make_chain, settings, message):
+    with pytest.raises(ValueError, match=f"BeamSearch: {message}"):
+        BeamSearch(make_chain(), **settings)
 
 
 def draw(*shape, seed=0):

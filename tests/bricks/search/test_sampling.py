@@ -91,10 +91,12 @@ def test_samples_end_and_stay_ended(make_chain):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_samples": 0}, "`num_samples` must be at least 1; got 0"),
-        ({"temperature": 0}, "`temperature` must be positive; GreedySearch is its limit"),
-        ({"top_k": 0}, "`top_k` must be at least 1; got 0"),
-        ({"top_p": 1.5}, "`top_p` must be above 0 and at most 1; got 1.5"),
+        ({"num_samples": 0}, "`num_samples` must be an integer from 1; got 0"),
+        ({"num_samples": 2.5}, "`num_samples` must be an integer from 1; got 2.5"),
+        ({"temperature": 0}, "`temperature` must be a number above 0; GreedySearch is its limit"),
+        ({"top_k": 0}, "`top_k` must be an integer from 1, or None; got 0"),
+        ({"top_k": True}, "`top_k` must be an integer from 1, or None; got True"),
+        ({"top_p": 1.5}, "`top_p` must be a number above 0 and at most 1, or None; got 1.5"),
     ],
 )
 def test_wrong_settings_are_refused(make_chain, settings, message):

@@ -5,6 +5,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import shutil
 import tempfile
 import threading
 import traceback
@@ -117,8 +118,8 @@ def producer_consumer(
             context = at_end.enter_context(zmq.Context())
         socket = ProducerSocket(context, zmq.PULL)
         at_end.callback(socket.close, linger=0)
-        address = at_end.enter_context(_bind(socket, addr, port))
-        errors, process = _start(producer, address)
+        address, folder = at_end.enter_context(_bind(socket, addr, port))
+        errors, process = _start(producer, address, folder)
         at_end.callback(errors.close)
         at_end.callback(_end, process)
         socket.watch(process, errors)
@@ -132,26 +133,33 @@ def producer_consumer(
 
 
 @contextlib.contextmanager
-def _bind(socket: zmq.Socket, addr: str | None, port: int | None) -> Iterator[str]:
+def _bind(
+    socket: zmq.Socket, addr: str | None, port: int | None
+) -> Iterator[tuple[str, str | None]]:
+    """Give the address, and the folder that was made for it if there is one."""
     if addr is None and port is None:
-        with tempfile.TemporaryDirectory(prefix="producer-") as folder:
-            address = f"ipc://{folder}/socket"
-            socket.bind(address)
-            yield address
+        folder = tempfile.mkdtemp(prefix="producer-")
+        try:
+            socket.bind(f"ipc://{folder}/socket")
+            yield f"ipc://{folder}/socket", folder
+        finally:
+            # The producer has done it already, if it ever ran.
+            shutil.rmtree(folder, ignore_errors=True)
         return
     addr = addr or "tcp://127.0.0.1"
     if port is None:
-        yield f"{addr}:{socket.bind_to_random_port(addr)}"
+        yield f"{addr}:{socket.bind_to_random_port(addr)}", None
         return
     socket.bind(f"{addr}:{port}")
-    yield f"{addr}:{port}"
+    yield f"{addr}:{port}", None
 
 
-def _start(producer: Callable, address: str) -> tuple[Any, Any]:
+def _start(producer: Callable, address: str, folder: str | None) -> tuple[Any, Any]:
     # Never by fork: the threads of this process, ZeroMQ's own among them, would not be there.
     spawn = multiprocessing.get_context("spawn")
     errors, theirs = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_produce, args=(producer, address, theirs), daemon=True)
+    arguments = (producer, address, folder, theirs)
+    process = spawn.Process(target=_produce, args=arguments, daemon=True)
     try:
         process.start()
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -165,24 +173,40 @@ def _start(producer: Callable, address: str) -> tuple[Any, Any]:
     return errors, process
 
 
-def _produce(producer: Callable, address: str, errors: Any) -> None:
-    threading.Thread(target=_end_with_consumer, daemon=True).start()
+def _produce(producer: Callable, address: str, folder: str | None, errors: Any) -> None:
+    threading.Thread(target=_end_with_consumer, args=(folder,), daemon=True).start()
     try:
         with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
-            socket.connect(address)
+            _connect(socket, address)
+            # Nobody else needs it, and whoever is killed from now on leaves nothing.
+            _remove(folder)
             producer(socket)
     except BaseException:
         errors.send(traceback.format_exc())
         raise SystemExit(1) from None
 
 
-def _end_with_consumer() -> None:
+def _connect(socket: zmq.Socket, address: str) -> None:
+    """Connect, and wait until it is done."""
+    with socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED) as monitor:
+        socket.connect(address)
+        monitor.recv_multipart()
+        socket.disable_monitor()
+
+
+def _remove(folder: str | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_consumer(folder: str | None) -> None:
     consumer = multiprocessing.parent_process()
     assert consumer is not None
     # Another child of the consumer may keep the pipe open that tells of its end, so the parent's
     # number is looked at, too.
     while consumer.is_alive() and os.getppid() == consumer.pid:
         consumer.join(1)
+    _remove(folder)
     os._exit(1)
 
 

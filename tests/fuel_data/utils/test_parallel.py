@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -129,10 +130,50 @@ def test_the_producer_of_a_consumer_that_is_killed_ends(tmp_path):
         ended, _, _ = select.select([producer], [], [], 10)
 
         assert ended
+        assert os.listdir(tmp_path) == ["program.py"]
     finally:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(producer, signal.SIGKILL)
         os.close(producer)
+
+
+LATE = """
+import os, signal
+from fuel_data.utils.parallel import producer_consumer
+
+if __name__ == "__main__":
+    print("consumer", flush=True)
+    producer_consumer(os.getcwd, print)
+else:
+    # The producer imports this before it can connect.
+    print(os.getpid(), flush=True)
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
+
+
+def test_a_consumer_that_is_killed_before_the_producer_runs_leaves_nothing_either(tmp_path):
+    (tmp_path / "program.py").write_text(LATE)
+    environment = {"PYTHONPATH": str(Path(parallel.__file__).parents[2]), "TMPDIR": str(tmp_path)}
+    process = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, **environment},
+        timeout=30,
+    )
+
+    # It has ended, and with it the producer, which holds the same pipe.
+    assert process.stdout.startswith(b"consumer")
+    assert os.listdir(tmp_path) == ["program.py"]
+
+
+def test_nothing_is_left_while_the_consumer_works(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def look(receiver):
+        receiver.recv_pyobj()
+        return os.listdir(tmp_path)
+
+    assert producer_consumer(functools.partial(count, number=1), look) == []
 
 
 def test_a_producer_that_dies_is_an_error_after_what_it_has_sent():

@@ -217,10 +217,13 @@ def _split_lines(h5file: h5py.File) -> Iterator[str]:
 
 
 def _extent(h5file: h5py.File, row: hdf5_format.SplitRow) -> str:
-    if row.indices:
-        extent = f"{len(h5file[row.indices])} examples by indices"
+    count = hdf5_format.count_examples(h5file, row)
+    if not row.indices:
+        extent = f"{count} examples, {row.start} to {row.stop}"
+    elif count == len(h5file[row.indices]):
+        extent = f"{count} examples by indices"
     else:
-        extent = f"{row.stop - row.start} examples, {row.start} to {row.stop}"
+        extent = f"{count} examples by {len(h5file[row.indices])} indices"
     return extent if row.comment == "." else f"{extent} ({row.comment})"
 
 

@@ -145,8 +145,9 @@ class H5PYDataset(HDF5Dataset):
 
     def find_labels(self, h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
         """Read the axis labels, and which sources are ragged; see `HDF5Dataset.find_labels`."""
-        self.vlen_sources = hdf5_format.get_vlen_sources(h5file)
-        return hdf5_format.get_axis_labels(h5file)
+        described = hdf5_format.describe_sources(h5file)
+        self.vlen_sources = [source for source, (is_ragged, _) in described.items() if is_ragged]
+        return {source: labels for source, (_, labels) in described.items()}
 
     def find_subsets(self, h5file: h5py.File) -> list[Subset]:
         """Find the examples of each source; see `HDF5Dataset.find_subsets`."""

@@ -237,8 +237,14 @@ def damage_in_words(path: str) -> Iterator[None]:
     except OSError as error:
         if path in str(error):
             raise
-        raise OSError(f"{path} cannot be read: {error}. The file is damaged.") from error
-    except (ArithmeticError, AttributeError, LookupError, MemoryError) as error:
+        # What has a number comes from the system: too many open files, a disk that fails.
+        why = "" if error.errno else " The file is damaged."
+        raise OSError(f"{path} cannot be read: {error}.{why}") from error
+    except MemoryError as error:
+        raise OSError(
+            f"{path} cannot be read: {error!r}. It needs more memory than there is, or is damaged."
+        ) from error
+    except (ArithmeticError, AttributeError, LookupError) as error:
         raise OSError(f"{path} cannot be read: {error!r}. The file is damaged.") from error
     except (RuntimeError, TypeError, UnicodeError) as error:
         raise OSError(

@@ -150,17 +150,17 @@ def split_rows(h5file: h5py.File) -> list[SplitRow]:
             f"{h5file.filename}: the root attribute 'split' must be an array of records with the "
             f"fields {', '.join(sorted(_FIELDS))}; see create_split_array."
         )
+    # By columns: files may have thousands of sources in each split, and records are slow.
+    texts = [
+        [value.decode("utf-8") for value in rows[name].tolist()]
+        for name in ("split", "source", "comment")
+    ]
+    numbers = [rows[name].tolist() for name in ("start", "stop", "indices", "available")]
     return [
-        SplitRow(
-            split=row["split"].decode("utf-8"),
-            source=row["source"].decode("utf-8"),
-            start=int(row["start"]),
-            stop=int(row["stop"]),
-            indices=row["indices"],
-            available=bool(row["available"]),
-            comment=row["comment"].decode("utf-8"),
+        SplitRow(split, source, start, stop, indices, bool(available), comment)
+        for split, source, comment, start, stop, indices, available in zip(
+            *texts, *numbers, strict=True
         )
-        for row in rows
     ]
 
 
@@ -241,26 +241,75 @@ def get_vlen_sources(h5file: h5py.File) -> list[str]:
     ValueError
         If a source has shapes and more than one dimension.
     """
-    ragged = []
+    return [source for source, (is_ragged, _) in describe_sources(h5file).items() if is_ragged]
+
+
+def get_axis_labels(h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
+    """Read the axis labels of a file.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    dict
+        Source name → its labels, one for each axis, ``''`` for an axis without a label. None if
+        no axis of the source has one.
+    """
+    return {source: labels for source, (_, labels) in describe_sources(h5file).items()}
+
+
+def describe_sources(h5file: h5py.File) -> dict[str, tuple[bool, tuple[str, ...] | None]]:
+    """Tell of each source whether it is ragged, and its axis labels.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    dict
+        Source name → whether it has shapes, and what `get_axis_labels` says of it.
+
+    Raises
+    ------
+    ValueError
+        If a source is not there, or has shapes and more than one dimension.
+    """
+    described = {}
     for source in get_all_sources(h5file):
         dataset = _source(h5file, source)
-        if "shapes" in scales(dataset):
-            if dataset.ndim > 1:
-                raise ValueError(
-                    f"{h5file.filename}: source {source!r} has shapes, so it must have one "
-                    f"dimension; it has {dataset.ndim}."
-                )
-            ragged.append(source)
-    return ragged
+        attached = scales(dataset)
+        labels = dimension_labels(dataset)
+        is_ragged = "shapes" in attached
+        if is_ragged and dataset.ndim > 1:
+            raise ValueError(
+                f"{h5file.filename}: source {source!r} has shapes, so it must have one "
+                f"dimension; it has {dataset.ndim}."
+            )
+        if is_ragged and "shape_labels" in attached:
+            labels += tuple(_text(label) for label in attached["shape_labels"][()])
+        described[source] = is_ragged, labels if any(labels) else None
+    return described
 
 
 def _source(h5file: h5py.File, source: str) -> h5py.Dataset:
-    if source not in h5file:
+    try:
+        found = h5file[source]
+    except KeyError as error:
         raise ValueError(
             f"{h5file.filename}: the attribute 'split' names a source {source!r}, and there is no "
-            f"such data set.{nearest_name(source, h5file)}"
+            f"such data set ({error.args[0]}).{nearest_name(source, h5file)}"
+        ) from error
+    if not isinstance(found, h5py.Dataset) or not found.ndim:
+        raise ValueError(
+            f"{h5file.filename}: the attribute 'split' names a source {source!r}, which must be a "
+            f"data set with the examples as its first axis; it is {found!r}."
         )
-    return h5file[source]
+    return found
 
 
 # These two read the attributes themselves: the functions of HDF5 for them end the process, or never
@@ -310,32 +359,6 @@ def scales(dataset: h5py.Dataset, axis: int = 0) -> dict[str, h5py.Dataset]:
     return {_text(scale.attrs.get("NAME", b"")): scale for scale in found}
 
 
-def get_axis_labels(h5file: h5py.File) -> dict[str, tuple[str, ...] | None]:
-    """Read the axis labels of a file.
-
-    Parameters
-    ----------
-    h5file : h5py.File
-        An open file.
-
-    Returns
-    -------
-    dict
-        Source name → its labels, one for each axis, ``''`` for an axis without a label. None if
-        no axis of the source has one.
-    """
-    ragged = get_vlen_sources(h5file)
-    labels: dict[str, tuple[str, ...] | None] = {}
-    for source in get_all_sources(h5file):
-        dataset = _source(h5file, source)
-        found = dimension_labels(dataset)
-        of_shapes = scales(dataset).get("shape_labels") if source in ragged else None
-        if of_shapes is not None:
-            found += tuple(_text(label) for label in of_shapes[()])
-        labels[source] = found if any(found) else None
-    return labels
-
-
 def get_subsets(
     h5file: h5py.File, splits: Iterable[str], sources: Iterable[str], keep_order: bool = False
 ) -> list[Subset]:
@@ -381,6 +404,24 @@ def get_subsets(
             union = union + part
         subsets.append(union)
     return subsets
+
+
+def count_examples(h5file: h5py.File, row: SplitRow) -> int:
+    """Count the examples that a split selects from a source, each once.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+    row : SplitRow
+        What it says of the split and the source.
+
+    Returns
+    -------
+    int
+        As many as a data set of this split has, if nothing else is asked for.
+    """
+    return len(numpy.unique(h5file[row.indices][()])) if row.indices else row.stop - row.start
 
 
 def have_same_rows(h5file: h5py.File, splits: Iterable[str], sources: Sequence[str]) -> bool:

@@ -2,6 +2,8 @@
 
 import math
 import mmap
+import os
+import weakref
 from typing import Any
 
 import h5py
@@ -11,6 +13,7 @@ from fuel_data.utils.disk import is_local
 
 #: With more chunks, listing where they are takes seconds.
 MAX_CHUNKS = 200_000
+_maps: "weakref.WeakValueDictionary[tuple[int, ...], mmap.mmap]" = weakref.WeakValueDictionary()
 
 
 class MappedValues:
@@ -122,11 +125,10 @@ def map_values(dataset: h5py.Dataset) -> MappedValues | None:
     if not _is_plain(dataset):
         return None
     found = _pieces(dataset)
-    if found is None:
+    content = _map_file(dataset.file.id.get_vfd_handle())
+    if found is None or content is None:
         return None
     offsets, num_rows = found
-    # By the open file and not by its name: another file may have that name by now.
-    content = mmap.mmap(dataset.file.id.get_vfd_handle(), 0, access=mmap.ACCESS_READ)
     example = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
     length = num_rows * example
     if int(offsets.min()) < 0 or int(offsets.max()) + length > len(content):
@@ -151,8 +153,19 @@ def _is_plain(dataset: h5py.Dataset) -> bool:
         and math.prod(dataset.shape) > 0
         # Bit fields, odd precisions and paddings have a numpy dtype and other bytes.
         and h5py.h5t.py_create(dataset.dtype, logical=True) == dataset.id.get_type()
-        and is_local(file.id.get_vfd_handle())
     )
+
+
+def _map_file(descriptor: int) -> mmap.mmap | None:
+    """Map an open file of this machine, once for all sources: each map costs a descriptor."""
+    # By the open file and not by its name: another file may have that name by now.
+    found = os.fstat(descriptor)
+    # As long as it is mapped, no other file gets its number.
+    key = found.st_dev, found.st_ino, found.st_size
+    content = _maps.get(key)
+    if content is None and is_local(descriptor):
+        content = _maps[key] = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    return content
 
 
 def _pieces(dataset: h5py.Dataset) -> tuple[numpy.ndarray, int] | None:

@@ -34,10 +34,12 @@ def test_a_file_without_provenance_with_indices_and_lengths_is_described(tmp_pat
     with h5py.File(path, "w") as h5file:
         h5file.create_dataset("sounds", (4,), dtype=h5py.vlen_dtype("float32"))
         h5file["indices"] = [0, 2, 3]
-        reference = h5file["indices"].ref
-        h5file.attrs["split"] = H5PYDataset.create_split_array(
-            {"odd": {"sounds": (-1, -1, reference, "a remark")}}
-        )
+        h5file["twice"] = [3, 0, 3]
+        splits = {
+            "odd": {"sounds": (-1, -1, h5file["indices"].ref, "a remark")},
+            "twice": {"sounds": (-1, -1, h5file["twice"].ref)},
+        }
+        h5file.attrs["split"] = H5PYDataset.create_split_array(splits)
 
     assert main([str(path)]) == 0
 
@@ -45,7 +47,9 @@ def test_a_file_without_provenance_with_indices_and_lengths_is_described(tmp_pat
     assert "  command    not recorded\n" in out
     assert "  inputs     not recorded\n" in out
     assert "  sounds float32 (4,), variable length, axes: no labels\n" in out
-    assert "  odd sounds: 3 examples by indices (a remark)\n" in out
+    assert "  odd   sounds: 3 examples by indices (a remark)\n" in out
+    assert "  twice sounds: 2 examples by 3 indices\n" in out
+    assert H5PYDataset(path, ("twice",)).num_examples == 2
 
 
 def test_the_file_is_looked_for_in_the_data_path(tmp_path, capsys, monkeypatch):

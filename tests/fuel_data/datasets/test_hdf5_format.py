@@ -142,8 +142,20 @@ def test_a_source_that_is_named_and_not_there_is_an_error(h5file):
     h5file["features"] = numpy.zeros(2)
     h5file.attrs["split"] = create_split_array({"train": {"feature": (0, 2)}})
 
-    with pytest.raises(ValueError, match="no such data set. Did you mean 'features'?"):
+    with pytest.raises(ValueError, match="no such data set .*Did you mean 'features'?"):
         get_vlen_sources(h5file)
+
+
+def test_a_source_that_is_no_data_set_with_an_axis_is_an_error(h5file):
+    h5file.create_group("folder")
+    h5file["number"] = 5
+
+    for source in ("folder", "number"):
+        h5file.attrs["split"] = create_split_array({"train": {source: (0, 2)}})
+        with pytest.raises(ValueError, match=f"a source '{source}', which must be a data set with"):
+            get_axis_labels(h5file)
+        with pytest.raises(ValueError, match=f"a source '{source}', which must be a data set with"):
+            get_subsets(h5file, ["train"], [source])
 
 
 def test_subsets_are_united_over_splits(h5file):

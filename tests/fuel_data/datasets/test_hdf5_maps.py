@@ -1,3 +1,5 @@
+import os
+
 import h5py
 import numpy
 import pytest
@@ -82,3 +84,30 @@ def test_files_on_network_file_systems_are_not_mapped(tmp_path, monkeypatch):
 def test_a_temporary_folder_is_on_this_machine(tmp_path):
     with open(tmp_path / "x", "w") as file:
         assert is_local(file.fileno())
+
+
+def test_a_file_is_mapped_once_for_all_its_sources(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        for name in "abcdefgh":
+            file[name] = VALUES
+
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        num_open = len(os.listdir("/proc/self/fd"))
+        maps = [map_values(file[name]) for name in "abcdefgh"]
+        assert len(os.listdir("/proc/self/fd")) == num_open + 1
+        assert_array_equal(maps[7].read(numpy.array([5, 1])), VALUES[[5, 1]])
+        del maps
+        assert len(os.listdir("/proc/self/fd")) == num_open
+
+
+def test_a_file_of_the_same_name_has_a_map_of_its_own(tmp_path):
+    found = []
+    for number in range(3):
+        with h5py.File(tmp_path / f"{number}.hdf5", "w") as file:
+            file["x"] = VALUES + number
+        (tmp_path / f"{number}.hdf5").replace(tmp_path / "x.hdf5")
+        with h5py.File(tmp_path / "x.hdf5") as file:
+            found.append(map_values(file["x"]))
+
+    for number, values in enumerate(found):
+        assert_array_equal(values.read(slice(0, 100)), VALUES + number)

@@ -186,13 +186,20 @@ def test_compositions_keep_the_contract(leaf, cases):
 @settings(max_examples=25, derandomize=True, deadline=None, database=None)
 @given(leaf=_RAGGED, cases=_OVER_RAGGED)
 def test_compositions_over_ragged_data_keep_the_contract(leaf, cases):
-    _check_composition(leaf, [case for case in cases if case.name != "sorted"])
+    _check_composition(leaf, cases)
 
 
 @pytest.mark.soak
 @settings(max_examples=2000, deadline=None, database=None)
 @given(leaf=_LEAVES, cases=st.lists(st.sampled_from(TRANSFORMERS), max_size=10))
 def test_many_compositions_keep_the_contract(leaf, cases):
+    _check_composition(leaf, cases)
+
+
+@pytest.mark.soak
+@settings(max_examples=1000, deadline=None, database=None)
+@given(leaf=_RAGGED, cases=st.lists(st.sampled_from([*TRANSFORMERS, *PADDINGS]), max_size=10))
+def test_many_compositions_over_ragged_data_keep_the_contract(leaf, cases):
     _check_composition(leaf, cases)
 
 

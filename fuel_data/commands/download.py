@@ -19,10 +19,10 @@ EPILOG = (
     "Files that are there and right are not fetched again. Exit status: 0 if all files are there; "
     "1 if one could not be fetched; 2 if the command was called wrongly."
 )
-LEFT = "What has come is kept as NAME.part and gone on with the next time."
+LEFT = "What has come is kept as NAME.part for the next time."
 
 
-@tidy("fuel-download", "what has come is kept as NAME.part and gone on with the next time")
+@tidy("fuel-download", "what has come is kept as NAME.part for the next time")
 def main(args: Sequence[str] | None = None) -> int:
     """Fetch the files of a data set.
 

@@ -1,23 +1,28 @@
 """Fetching files: checked, resumed, retried, from several addresses in turn.
 
 A file is written beside its target under the name ``NAME.part``. It takes its final name when its
-digest is right, and not before. What is left of a download that was stopped is gone on with.
+digest is right, and not before. What is left of a download that was stopped is gone on with: by any
+address if the digest is known, which tells in the end whether it all fits; otherwise by the same
+address, if its server says that the file is the same (``ETag`` or ``Last-Modified``, which are kept
+in ``NAME.part.from``). One process at a time fetches a file.
 """
 
 import argparse
 import contextlib
 import email.message
+import json
 import logging
 import os
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from fuel_data.exceptions import NeedURLPrefix
 from fuel_data.utils.algorithms import algorithm_of
 from fuel_data.utils.digests import file_digest
 from fuel_data.utils.files import move_into_place
+from fuel_data.utils.lock import take_lock
 from fuel_data.utils.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -27,6 +32,8 @@ TIMEOUT_S = (10, 60)
 ROUNDS = 3
 WAIT_S = 1.0
 SEEN = ".sha256"
+PART = ".part"
+ORIGIN = ".part.from"
 # Request timeout, too early, too many requests.
 TRY_AGAIN = (408, 425, 429)
 
@@ -197,7 +204,7 @@ def remove_download(path: str | os.PathLike[str]) -> bool:
     bool
         Whether there was anything to remove.
     """
-    names = [os.fspath(path) + suffix for suffix in ("", ".part", SEEN)]
+    names = [os.fspath(path) + suffix for suffix in ("", PART, ORIGIN, SEEN)]
     there = [name for name in names if os.path.exists(name)]
     for name in there:
         os.remove(name)
@@ -222,8 +229,9 @@ def download_file(
         Where to put it.
     sha256 : str, optional
         Its digest; an MD5 digest is taken too. Without one, a file of that name is taken for the
-        right one, a download that was stopped begins again, and the digest of what came is written
-        into ``NAME.sha256`` and logged; a warning says if another one stood there.
+        right one, a download that was stopped is gone on with only if the server says that the file
+        is the same, and the digest of what came is written into ``NAME.sha256`` and logged; a
+        warning says if another one stood there.
     rounds : int, optional
         How often to try all addresses.
     wait_s : float, optional
@@ -238,10 +246,27 @@ def download_file(
     path = os.fspath(path)
     if _is_there(path, sha256):
         return
-    part = f"{path}.part"
-    if sha256 is None and os.path.exists(part):
-        # Nothing would notice if the rest came from another version of the file.
-        os.remove(part)
+    with _Part(path, sha256) as part:
+        # Another process may have fetched it while this one waited.
+        if _is_there(path, sha256):
+            part.clear()
+            return
+        failures = _fetch_from_any(urls, part, rounds, wait_s)
+        if not failures:
+            part.finish()
+            return
+    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+    raise DownloadError(
+        f"{os.path.basename(path)} could not be fetched:{reasons}\n"
+        "Try again later, which goes on where it stopped if it can, or fetch the file by other "
+        f"means and put it at {path}."
+    )
+
+
+def _fetch_from_any(
+    urls: Sequence[str], part: "_Part", rounds: int, wait_s: float
+) -> dict[str, Exception]:
+    """Try addresses in turn; give why each one failed, or nothing if one did not."""
     failures: dict[str, Exception] = {}
     for number in range(rounds):
         left = [url for url in urls if not isinstance(failures.get(url), _Refused)]
@@ -250,20 +275,12 @@ def download_file(
         for url in left:
             try:
                 _fetch(url, part)
-                _check_digest(part, sha256)
+                part.check()
             except _network_errors() as error:
                 failures[url] = error
             else:
-                move_into_place(part, path)
-                if sha256 is None:
-                    _record_digest(path)
-                return
-    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
-    raise DownloadError(
-        f"{os.path.basename(path)} could not be fetched:{reasons}\n"
-        "Try again later, which goes on where it stopped, or fetch the file by other means and "
-        f"put it at {path}."
-    )
+                return {}
+    return failures
 
 
 def download(url: str, file_handle: IO[bytes], chunk_size: int = CHUNK_BYTES) -> None:
@@ -336,52 +353,170 @@ def _record_digest(path: str) -> None:
     )
 
 
-def _check_digest(part: str, sha256: str | None) -> None:
-    if sha256 is None:
-        return
-    algorithm = algorithm_of(sha256)
-    got = file_digest(part, algorithm)
-    if got != sha256:
-        os.remove(part)
-        name = algorithm.upper().replace("SHA", "SHA-")
-        raise _WrongAnswer(f"the {name} digest must be {sha256}, it is {got}")
+class _Part:
+    """What has come of a file, kept beside its place; one process at a time has it.
+
+    Parameters
+    ----------
+    target : str
+        Where the file belongs.
+    sha256 : str or None
+        Its digest, if it is known.
+    """
+
+    def __init__(self, target: str, sha256: str | None) -> None:
+        self.target, self.sha256 = target, sha256
+        self.path, self.origin = target + PART, target + ORIGIN
+        self._is_finished = False
+
+    def __enter__(self) -> "_Part":
+        lock = take_lock(self.path, wait=False)
+        if lock is None:
+            logger.warning("%s: another process is fetching it; waiting", self.target)
+            lock = take_lock(self.path)
+        assert lock is not None
+        self._lock = lock
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        # What is empty is of no use. Once it has its name, another process may have begun
+        # a new one.
+        if not self._is_finished and not self.size:
+            os.remove(self.path)
+            self._forget_origin()
+        os.close(self._lock)
+
+    @property
+    def size(self) -> int:
+        return os.path.getsize(self.path)
+
+    def clear(self) -> None:
+        """Begin again. The file stays, as its lock does."""
+        os.truncate(self.path, 0)
+        self._forget_origin()
+
+    def _forget_origin(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.origin)
+
+    def headers(self, url: str) -> dict[str, str]:
+        """Say what to ask an address for, so that it goes on with what has come."""
+        if self.size and self.sha256 is not None:
+            return {"Range": f"bytes={self.size}-"}
+        version = self._version(url) if self.size else None
+        if version is None:
+            # Nothing would notice if the rest came from another version of the file.
+            self.clear()
+            return {}
+        return {"Range": f"bytes={self.size}-", "If-Range": version}
+
+    def _version(self, url: str) -> str | None:
+        try:
+            with open(self.origin, encoding="utf-8") as file:
+                known = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return known.get("version") if known.get("url") == url else None
+
+    def begin(self, url: str, headers: Mapping[str, str]) -> None:
+        """Remember where the bytes come from that begin to come."""
+        self.clear()
+        etag = headers.get("ETag", "W/")
+        # A weak one does not say that the bytes are the same.
+        version = headers.get("Last-Modified") if etag.startswith("W/") else etag
+        if self.sha256 is None and version is not None:
+            with open(self.origin, "w", encoding="utf-8") as file:
+                json.dump({"url": url, "version": version}, file)
+
+    def check(self) -> None:
+        """Refuse what has come if it is not the file."""
+        if self.sha256 is None:
+            return
+        algorithm = algorithm_of(self.sha256)
+        got = file_digest(self.path, algorithm)
+        if got != self.sha256:
+            self.clear()
+            name = algorithm.upper().replace("SHA", "SHA-")
+            raise _WrongAnswer(f"the {name} digest must be {self.sha256}, it is {got}")
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        move_into_place(self.path, self.target)
+        self._is_finished = True
+        self._forget_origin()
+        if self.sha256 is None:
+            _record_digest(self.target)
 
 
-def _fetch(url: str, part: str) -> None:
+def _fetch(url: str, part: _Part) -> None:
     import requests
 
-    have = os.path.getsize(part) if os.path.exists(part) else 0
     # A server that packs the answer would give other bytes than those of the file.
-    headers = {"Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
+    headers = {"Accept-Encoding": "identity", **part.headers(url)}
+    have = part.size
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
         if response.status_code == 416:
-            # Nothing follows what we have: it is complete, or not of this file. The digest knows.
+            _check_end(response, part)
             return
-        if response.status_code not in (200, 206):
-            final = 400 <= response.status_code < 500 and response.status_code not in TRY_AGAIN
-            kind = _Refused if final else _WrongAnswer
-            raise kind(f"the server answered {response.status_code} {response.reason}")
-        # A server may ignore that a part was asked for. If it gives another part, the digest tells.
+        _check_answer(response, part)
+        # A server may ignore that a part was asked for.
         start = have if response.status_code == 206 else 0
+        if not start:
+            part.begin(url, response.headers)
         length = int(response.headers.get("Content-Length", 0))
+        name = os.path.basename(part.target)
         with (
-            open(part, "r+b" if start else "wb") as file,
-            progress_bar(os.path.basename(part)[:-5], start + length, "Fetching") as progress,
+            open(part.path, "r+b") as file,
+            progress_bar(name, start + length, "Fetching") as progress,
         ):
             file.seek(start)
             progress(start)
-            received = _copy(response.raw.stream(CHUNK_BYTES, decode_content=False), file, progress)
+            is_whole = _copy(response, file, progress)
+            received = file.tell() - start
         # Before its version 2, urllib3 takes an answer that is cut short for the whole.
-        if length and received != length:
-            raise _WrongAnswer(f"the answer ended after {received:,} of {length:,} bytes")
+        if not is_whole or (length and received != length):
+            of = f" of {length:,}" if length else ""
+            raise _WrongAnswer(f"the answer ended after {received:,}{of} bytes")
+        is_chunked = response.headers.get("Transfer-Encoding", "").lower() == "chunked"
+        if part.sha256 is None and not length and not is_chunked:
+            logger.warning(
+                "%s: the server did not say how long it is, so whether it is whole is not known",
+                name,
+            )
 
 
-def _copy(pieces: Iterator[bytes], file: Any, progress: Callable[[int], None]) -> int:
-    received = 0
-    for piece in pieces:
-        file.write(piece)
-        received += len(piece)
-        progress(len(piece))
-    return received
+def _copy(response: Any, file: IO[bytes], progress: Callable[[int], None]) -> bool:
+    """Write what comes; tell whether the answer came to its end."""
+    import urllib3
+
+    try:
+        for piece in response.raw.stream(CHUNK_BYTES, decode_content=False):
+            file.write(piece)
+            progress(len(piece))
+    except urllib3.exceptions.ProtocolError:
+        return False
+    return True
+
+
+def _check_end(response: Any, part: _Part) -> None:
+    """Refuse what has come if its server has a file of another length."""
+    # With a digest, that knows: it is complete, or not of this file.
+    length = response.headers.get("Content-Range", "").rpartition("/")[2]
+    if part.sha256 is None and length != str(part.size):
+        part.clear()
+        raise _WrongAnswer("the file is shorter than what had come, so it is another one")
+
+
+def _check_answer(response: Any, part: _Part) -> None:
+    if response.status_code not in (200, 206):
+        code = response.status_code
+        final = 400 <= code < 500 and code not in TRY_AGAIN
+        raise (_Refused if final else _WrongAnswer)(f"the server answered {code} {response.reason}")
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind == "text/html" and not part.target.lower().endswith((".html", ".htm")):
+        raise _Refused("the server answered with a page to read (text/html) in place of the file")
+    if response.status_code == 206:
+        first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+        if first != str(part.size):
+            part.clear()
+            raise _WrongAnswer(f"the server answered with the bytes from {first or '?'} on")

@@ -130,7 +130,7 @@ def test_an_error_of_a_file_that_is_read_passes_as_it_is(tmp_path):
         (convert, ["digits", "-r", "pipe.h5"], "no file, choose another name. Nothing was written"),
         (info, ["DIGITS", "--preview", "pipe.h5"], "choose another name. Choose another file by -"),
         (info, ["DIGITS", "--preview", "no/x.png"], "No such file or directory. Choose another fi"),
-        (download, ["mnist", "-d", "file"], "is no folder. What has come is kept as NAME.part and"),
+        (download, ["mnist", "-d", "file"], "is no folder. What has come is kept as NAME.part for"),
     ],
 )
 def test_what_cannot_be_written_is_refused_in_words_and_nothing_is_left(

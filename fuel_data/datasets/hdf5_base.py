@@ -181,8 +181,8 @@ class HDF5Dataset(Dataset):
     def verify(self) -> None:
         """Check all values of the sources against the digests in the file, if it has some.
 
-        Sources of up to 64 MiB are checked whenever the file is opened for the first time or has
-        been written since; this is for larger ones, which it reads whole.
+        Sources of up to 64 MiB, and 256 MiB in all, are checked whenever the file is opened for the
+        first time or has been written since; this reads larger ones too, and all anew.
 
         Raises
         ------

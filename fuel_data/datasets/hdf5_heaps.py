@@ -11,19 +11,17 @@ import mmap
 import os
 import re
 import struct
-import time
 
 import h5py
 import numpy
 
+from fuel_data.utils.digests import settled_version
 from fuel_data.utils.disk import is_local
 
 #: Heaps of larger files are not looked at: it would take too long.
 CHECKED_BYTES = 2**26
 _SIGNATURE = re.compile(rb"GCOL\x01\x00\x00\x00")
 _HEADER = 16
-# A file that was written so shortly ago may be written again without another time.
-_SETTLED_NANOSECONDS = 2 * 10**9
 # Where HDF5 has the length of an example, the address of its heap and its number there.
 _PLACE = numpy.dtype("<u4, <u8, <u4")
 
@@ -44,16 +42,16 @@ def check_heaps(path: str | os.PathLike[str]) -> None:
     OSError
         If one does not, or goes past the end of its heap.
     """
-    found = os.stat(path)
-    if not 0 < found.st_size <= CHECKED_BYTES:
+    if not 0 < os.path.getsize(path) <= CHECKED_BYTES:
         return
-    version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    is_settled = time.time_ns() - max(version[3:]) > _SETTLED_NANOSECONDS
-    (_check_once if is_settled else _check)(os.fspath(path), version)
+    version = settled_version(path)
+    if version is None:
+        _check(os.fspath(path))
+    else:
+        _check_once(os.fspath(path), version)
 
 
-def _check(path: str, version: tuple[int, ...]) -> None:
-    del version  # Of a version that was good, `_check_once` keeps that it was.
+def _check(path: str) -> None:
     content = _content(path)
     for found in _SIGNATURE.finditer(content):
         if not _is_chain(content, found.start()):
@@ -63,7 +61,10 @@ def _check(path: str, version: tuple[int, ...]) -> None:
             )
 
 
-_check_once = functools.lru_cache(maxsize=1024)(_check)
+@functools.lru_cache(maxsize=1024)
+def _check_once(path: str, version: tuple[int, ...]) -> None:
+    del version  # It is part of what is remembered; errors are not.
+    _check(path)
 
 
 def _content(path: str) -> bytes | mmap.mmap:

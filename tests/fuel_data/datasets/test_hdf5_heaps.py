@@ -6,6 +6,7 @@ import pytest
 
 from fuel_data.datasets import hdf5_heaps
 from fuel_data.datasets.hdf5_heaps import check_heaps
+from fuel_data.utils import digests
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def looks(monkeypatch):
 
 def later(monkeypatch):
     now = time.time_ns()
-    monkeypatch.setattr(hdf5_heaps.time, "time_ns", lambda: now + 10**10)
+    monkeypatch.setattr(digests.time, "time_ns", lambda: now + 10**10)
 
 
 def test_a_file_is_looked_at_once_and_again_after_a_change(path, looks, monkeypatch):

@@ -22,7 +22,13 @@ from aesara.tensor.var import TensorVariable as Variable
 from bricks.aesara_expressions import as_float
 from bricks.annotations import add_annotation
 from bricks.base import Brick, application, lazy
-from bricks.checks import check_ndim, check_sizes, describe
+from bricks.checks import (
+    check_at_run_time,
+    check_epsilon,
+    check_ndim,
+    check_sizes,
+    describe,
+)
 from bricks.initialization import Constant
 from bricks.interfaces import Feedforward, RNGMixin, draw_parameter
 from bricks.normalization import moments
@@ -51,8 +57,8 @@ class BatchNormalization(RNGMixin, Feedforward):
         Features on the last axis of the input, where the mean is taken over all others. Or the
         lengths of all axes behind the batch. Needed for allocation.
     broadcastable : tuple of bool, optional
-        With a tuple `input_dim`: over which of its axes the mean is taken too. Over none by
-        default; then each element has a mean of its own.
+        Over which axes of `input_dim` the mean is taken too. Over none by default; then each
+        element has a mean of its own.
     conserve_memory : bool
         As in Blocks; the compiler decides what is kept, so it makes no difference.
     epsilon : float
@@ -202,6 +208,7 @@ class BatchNormalization(RNGMixin, Feedforward):
 
     def _allocate(self) -> None:
         axes = enumerate(zip(self._lengths, self._stretched, strict=True))
+        check_epsilon(self, self.epsilon)
         own = {f"input_dim[{i}]": length for i, (length, stretched) in axes if not stretched}
         check_sizes(self, **own)
         if not self._lengths:
@@ -252,8 +259,7 @@ class BatchNormalization(RNGMixin, Feedforward):
         Variable of the same shape
             0 where the mask is 0.
         """
-        self._check_input(input_)
-        input_ = as_float(input_, self.population_mean.dtype)
+        input_ = as_float(self._check_input(input_), self.population_mean.dtype)
         axes, pattern = self._places(input_)
         valid = None if mask is None else self._align(mask, input_, axes)
         if self._training_mode:
@@ -274,25 +280,28 @@ class BatchNormalization(RNGMixin, Feedforward):
         zero = numpy.array(0, output.dtype)
         return output if valid is None else tensor.switch(valid, output, zero)
 
-    def _check_input(self, input_: Variable) -> None:
+    def _check_input(self, input_: Variable) -> Variable:
+        """Refuse an input of another shape, now or at run time."""
         has_lengths = isinstance(self.input_dim, tuple | list)
         check_ndim(self.apply.path, 1 if has_lengths else 2, input_=input_)
-        known, wanted = input_.type.shape[1 if has_lengths else -1 :], self._lengths
-        fits = len(known) == len(wanted)
-        pairs = zip(known, wanted, strict=False)
+        in_front = 1 if has_lengths else input_.ndim - 1
+        wanted = (*[None] * in_front, *self._lengths)
+        shape = ", ".join("?" if one is None else str(one) for one in self._lengths)
+        axes = "batch" if has_lengths else "..."
+        words = f"{self.apply.path}: `input_` must have the shape ({axes}, {shape})"
+        way_out = "Set `input_dim`, or reshape the input first."
+        pairs = zip(input_.type.shape, wanted, strict=False)
+        fits = input_.ndim == len(wanted)
         if not fits or not all(None in pair or pair[0] == pair[1] for pair in pairs):
-            shape = ", ".join("?" if one is None else str(one) for one in wanted)
-            axes = "batch" if has_lengths else "..."
-            raise ValueError(
-                f"{self.apply.path}: `input_` must have the shape ({axes}, {shape}); got "
-                f"{describe(input_)}. Set `input_dim`, or reshape the input first."
-            )
+            raise ValueError(f"{words}; got {describe(input_)}. {way_out}")
+        return check_at_run_time(f"{words}. {way_out}", input_, wanted)
 
     def _places(self, input_: Variable) -> tuple[tuple[int, ...], tuple[Any, ...]]:
         """Say which axes are averaged over, and where the axes of the statistics belong."""
         if isinstance(self.input_dim, tuple | list):
             return self.normalization_axes, ("x", *range(len(self._lengths)))
-        return tuple(range(input_.ndim - 1)), (*["x"] * (input_.ndim - 1), 0)
+        num_axes = input_.ndim if any(self._stretched) else input_.ndim - 1
+        return tuple(range(num_axes)), (*["x"] * (input_.ndim - 1), 0)
 
     def _align(self, mask: Variable, input_: Variable, axes: tuple[int, ...]) -> Variable:
         """Give a mask the axes of the input, and truth values."""

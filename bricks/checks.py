@@ -1,7 +1,10 @@
 """Checks that bricks make of their sizes and inputs, as early as these are known."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from aesara import tensor
+from aesara.raise_op import Assert
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.base import Brick
@@ -100,6 +103,36 @@ def check_same_shape(application: str, **inputs: Variable) -> None:
             f"{application}: `{first_name}` and `{second_name}` must have the same shape; got "
             f"{describe(first)} and {describe(second)}. Reshape one of them first."
         )
+
+
+def check_at_run_time(
+    message: str, variable: Variable, lengths: Sequence[int | None]
+) -> Variable:
+    """Let lengths that are not known before run time be compared then.
+
+    What they are compared by are shapes, so nothing is computed for it on the device.
+
+    Parameters
+    ----------
+    message : str
+        Of the ``AssertionError`` if one differs.
+    variable : Variable
+        Any.
+    lengths : sequence of int or None
+        What its axes must have; None for any length.
+
+    Returns
+    -------
+    Variable
+        The same; itself if there is nothing to compare.
+    """
+    conditions = [
+        tensor.eq(variable.shape[axis], length)
+        for axis, (known, length) in enumerate(zip(variable.type.shape, lengths, strict=True))
+        if known is None and length is not None
+    ]
+    compare: Any = Assert(message)
+    return compare(variable, *conditions) if conditions else variable
 
 
 def describe(variable: Variable) -> str:

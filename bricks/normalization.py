@@ -11,7 +11,13 @@ from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float, lengths_of
 from bricks.base import application, lazy
-from bricks.checks import check_ndim, check_sizes, describe
+from bricks.checks import (
+    check_at_run_time,
+    check_epsilon,
+    check_ndim,
+    check_sizes,
+    describe,
+)
 from bricks.conv.geometry import check_mask, keep_valid
 from bricks.initialization import Constant
 from bricks.interfaces import Feedforward, RNGMixin, draw_parameter
@@ -81,6 +87,7 @@ class _Scaled(RNGMixin, Feedforward):
         self.shift: Any = None
 
     def _allocate_both(self, shape: tuple[int, ...]) -> None:
+        check_epsilon(self, self.epsilon)
         self.scale = self._add("scale", shape, PARAMETER) if self.learn_scale else None
         self.shift = self._add("shift", shape, BIAS) if self.learn_shift else None
 
@@ -326,12 +333,12 @@ class GroupNormalization(_Scaled):
             0 where the mask is 0.
         """
         check_ndim(self.apply.path, 2 if mask is None else 3, input_=input_)
+        words = f"{self.apply.path}: `input_` must have {self.num_channels} channels on axis 1"
+        way_out = "Reorder its axes by `dimshuffle`, or set `num_channels`."
         if input_.type.shape[1] not in (None, self.num_channels):
-            raise ValueError(
-                f"{self.apply.path}: `input_` must have {self.num_channels} channels on axis 1; "
-                f"got {describe(input_)}. Reorder its axes by `dimshuffle`, or set `num_channels`."
-            )
-        input_ = as_float(input_)
+            raise ValueError(f"{words}; got {describe(input_)}. {way_out}")
+        wanted = [None, self.num_channels, *[None] * (input_.ndim - 2)]
+        input_ = as_float(check_at_run_time(f"{words}. {way_out}", input_, wanted))
         valid = None
         if mask is not None:
             check_mask(self.apply, mask, input_)

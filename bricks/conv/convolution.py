@@ -16,6 +16,7 @@ from bricks.conv.geometry import (
     Window,
     border_pairs,
     check_fit,
+    check_fit_at_run_time,
     check_images,
     check_mask,
     keep_valid,
@@ -246,6 +247,11 @@ class Convolutional(LinearLike):
         for axis, (window, length) in enumerate(zip(self._windows, lengths, strict=True)):
             check_fit(who, window, axis + 2, length, "filter", _WAYS_OUT)
 
+    def _with_room(self, input_: Variable, lengths: Sequence[int | None]) -> Variable:
+        """Let an input be refused at run time if the filters have no place on it."""
+        who = self.apply.path
+        return check_fit_at_run_time(who, self._windows, input_, lengths, "filter", _WAYS_OUT)
+
     def _output_lengths(self, lengths: Sequence[int | None]) -> list[int | None]:
         pairs = zip(self._windows, lengths, strict=True)
         return [None if length is None else window.count(length) for window, length in pairs]
@@ -267,9 +273,10 @@ class Convolutional(LinearLike):
         Variable of shape (batch, filter, height, width)
             Or (batch, filter, time), or (batch, filter, depth, height, width).
         """
-        check_images(self.apply, input_, self.num_channels, self._image_size)
+        input_ = check_images(self.apply, input_, self.num_channels, self._image_size)
         lengths = merge_lengths(input_.type.shape[2:], self._image_size)
         self._check_lengths(self.apply.path, lengths)
+        input_ = self._with_room(input_, lengths)
         input_ = as_float(input_, self.W.dtype)
         if mask is not None:
             check_mask(self.apply, mask, input_)
@@ -457,6 +464,9 @@ class ConvolutionalTranspose(Convolutional):
                     f"{window.reach(length) + window.step - 1}, or leave it out and choose "
                     f"`unused_edge` from 0 to {window.step - 1}."
                 )
+
+    def _with_room(self, input_: Variable, lengths: Sequence[int | None]) -> Variable:
+        return input_
 
     def _convolve(self, input_: Variable, lengths: Sequence[int | None]) -> Variable:
         windows, num_axes = self._windows, len(self._sizes)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy
 from aesara import tensor
+from aesara.raise_op import Assert
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import lengths_of
 from bricks.base import Brick
-from bricks.checks import describe
+from bricks.checks import check_at_run_time, describe
 from bricks.utils.plain import is_integer
 
 
@@ -43,6 +44,11 @@ class Window(NamedTuple):
     def span(self) -> int:
         """From its first element to its last, both counted."""
         return (self.size - 1) * self.dilation + 1
+
+    @property
+    def least(self) -> int:
+        """The shortest axis on which it has a place."""
+        return 1 if self.covers_all else max(1, self.span - self.before - self.after)
 
     def count(self, length: Any) -> Any:
         """Count its places along an axis.
@@ -200,10 +206,53 @@ def check_fit(
     ValueError
         If it has none.
     """
-    if length is None or (length > 0 and window.count(length) > 0):
-        return
+    if length is not None and length < window.least:
+        raise ValueError(_too_short(who, window, axis, str(length), what, ways_out))
+
+
+def check_fit_at_run_time(
+    who: str,
+    windows: Sequence[Window],
+    input_: Variable,
+    lengths: Sequence[int | None],
+    what: str,
+    ways_out: str,
+) -> Variable:
+    """Let axes whose lengths are not known before run time be refused then, if they are too short.
+
+    Parameters
+    ----------
+    who : str
+        The path of the application.
+    windows : sequence of Window
+        For each of the last axes.
+    input_ : Variable
+        The batch.
+    lengths : sequence of int or None
+        Of its last axes, as far as they are known.
+    what : str
+        What the window is called.
+    ways_out : str
+        What to do about it.
+
+    Returns
+    -------
+    Variable
+        The batch.
+    """
+    at_run_time = lengths_of(input_)[-len(windows) :]
+    for i, (window, length) in enumerate(zip(windows, lengths, strict=True)):
+        if length is None and window.least > 1:
+            compare: Any = Assert(_too_short(who, window, i + 2, "fewer", what, ways_out))
+            input_ = compare(input_, tensor.ge(at_run_time[i], window.least))
+    return input_
+
+
+def _too_short(
+    who: str, window: Window, axis: int, length: str, what: str, ways_out: str
+) -> str:
     added = window.before + window.after
-    raise ValueError(
+    return (
         f"{who}: the {what} covers {window.span} elements of axis {axis}, but the input has "
         f"{length} there{f' and the border adds {added}' if added else ''}. {ways_out}"
     )
@@ -211,8 +260,8 @@ def check_fit(
 
 def check_images(
     application: Any, input_: Variable, num_channels: Any, lengths: Sequence[int | None]
-) -> None:
-    """Refuse a batch of images that is known not to be what a brick takes.
+) -> Variable:
+    """Refuse a batch of images that is not what a brick takes, now or at run time.
 
     Parameters
     ----------
@@ -225,25 +274,30 @@ def check_images(
     lengths : sequence of int or None
         Of the axes behind the channels, as far as the brick knows them.
 
+    Returns
+    -------
+    Variable
+        The batch. What is known only at run time is an ``AssertionError`` there.
+
     Raises
     ------
     ValueError
         If it has another number of axes, or another shape.
     """
     wanted = (None, num_channels, *lengths)
-    known = input_.type.shape
-    pairs = zip(known, wanted, strict=False)
-    if input_.ndim == len(wanted) and all(None in pair or pair[0] == pair[1] for pair in pairs):
-        return
     names = {1: ("time",), 2: ("height", "width"), 3: ("depth", "height", "width")}
     axes = zip(names[len(lengths)], lengths, strict=True)
     shape = ["batch", f"channel{'' if num_channels is None else f'={num_channels}'}"]
     shape += [name if length is None else f"{name}={length}" for name, length in axes]
-    raise ValueError(
-        f"{application.path}: `input_` must have the axes ({', '.join(shape)}); got "
-        f"{describe(input_)}. Reorder its axes by `dimshuffle`, or set `num_channels`, "
-        "`image_size` and the size of the window to what comes."
+    words = f"{application.path}: `input_` must have the axes ({', '.join(shape)})"
+    way_out = (
+        "Reorder its axes by `dimshuffle`, or set `num_channels`, `image_size` and the size of the "
+        "window to what comes."
     )
+    pairs = zip(input_.type.shape, wanted, strict=False)
+    if input_.ndim != len(wanted) or not all(None in pair or pair[0] == pair[1] for pair in pairs):
+        raise ValueError(f"{words}; got {describe(input_)}. {way_out}")
+    return check_at_run_time(f"{words}. {way_out}", input_, wanted)
 
 
 def merge_lengths(known: Sequence[Any], declared: Sequence[Any]) -> list[int | None]:

@@ -15,6 +15,7 @@ from bricks.checks import describe
 from bricks.conv.geometry import (
     Window,
     check_fit,
+    check_fit_at_run_time,
     check_images,
     check_mask,
     keep_valid,
@@ -25,6 +26,8 @@ from bricks.conv.geometry import (
     with_lengths,
 )
 from bricks.interfaces import Feedforward
+
+_WAYS_OUT = "Use a smaller window, a padding, or ignore_border=False."
 
 _MODES = ("max", "sum", "average_inc_pad", "average_exc_pad")
 
@@ -167,10 +170,9 @@ class Pooling(Feedforward):
 
     def _output_lengths(self, who: str, lengths: Any) -> list[int | None]:
         found: list[int | None] = []
-        ways_out = "Use a smaller window, a padding, or ignore_border=False."
         first_axis = 2
         for axis, (window, length) in enumerate(zip(self._windows, lengths, strict=True)):
-            check_fit(who, window, axis + first_axis, length, "window", ways_out)
+            check_fit(who, window, axis + first_axis, length, "window", _WAYS_OUT)
             found.append(None if length is None else window.count(length))
         return found
 
@@ -191,23 +193,25 @@ class Pooling(Feedforward):
         Variable of shape (batch, channel, height, width)
             Or with the other axes of the input. 0 behind the end of each sequence.
         """
-        self._check_input(input_, mask)
+        input_ = self._check_input(input_, mask)
         num_axes = len(self._sizes)
         lengths = merge_lengths(input_.type.shape[-num_axes:], self._input_dim[1:])
         kept = [*input_.type.shape[:-num_axes]]
         if len(kept) == 2:
             kept = merge_lengths(kept, [None, self._input_dim[0]])
-        lengths = self._output_lengths(self.apply.path, lengths)
+        who, known = self.apply.path, lengths
+        lengths = self._output_lengths(who, known)
+        input_ = check_fit_at_run_time(who, self._windows, input_, known, "window", _WAYS_OUT)
         input_ = as_float(input_)
         if mask is None:
             return with_lengths(self._pool(input_, self.mode), [*kept, *lengths])
         output = with_lengths(self._pool_valid(input_, mask), [*kept, *lengths])
         return keep_valid(output, self.output_mask(mask))
 
-    def _check_input(self, input_: Variable, mask: Variable | None) -> None:
+    def _check_input(self, input_: Variable, mask: Variable | None) -> Variable:
         num_channels, *lengths = self._input_dim
         if mask is not None or input_.ndim == len(lengths) + 2 or num_channels is not None:
-            check_images(self.apply, input_, num_channels, lengths)
+            input_ = check_images(self.apply, input_, num_channels, lengths)
         elif input_.ndim < len(lengths):
             raise ValueError(
                 f"{self.apply.path}: `input_` must have the {len(lengths)} axes of the window "
@@ -215,6 +219,7 @@ class Pooling(Feedforward):
             )
         if mask is not None:
             check_mask(self.apply, mask, input_)
+        return input_
 
     def _pool(self, input_: Variable, mode: str) -> Variable:
         windows = self._windows

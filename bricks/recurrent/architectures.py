@@ -10,7 +10,7 @@ from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
 from bricks.base import Brick, application, lazy
-from bricks.checks import check_sizes
+from bricks.checks import check_sizes, describe
 from bricks.interfaces import Initializable, check_last_dim, draw_parameter
 from bricks.recurrent.base import BaseRecurrent, recurrent
 from bricks.roles import INITIAL_STATE, add_role
@@ -54,11 +54,13 @@ def draw_vector(brick: Initializable, parameter: Any) -> None:
     parameter.set_value(row[0])
 
 
-def keep_masked(mask: Variable | None, new: Variable, old: Variable) -> Variable:
+def keep_masked(brick: Brick, mask: Variable | None, new: Variable, old: Variable) -> Variable:
     """Let states of examples whose sequence is over stay as they are.
 
     Parameters
     ----------
+    brick : Brick
+        Whose states they are.
     mask : Variable of shape (batch,), or None
         1 where the sequence goes on, 0 where it is over.
     new, old : Variable of shape (batch, dim)
@@ -67,11 +69,21 @@ def keep_masked(mask: Variable | None, new: Variable, old: Variable) -> Variable
     Returns
     -------
     Variable of shape (batch, dim)
-        `new` where the mask is 1, `old` where it is 0.
+        `new` where the mask is 1, `old` where it is 0; of their dtype.
+
+    Raises
+    ------
+    ValueError
+        If the mask has other axes.
     """
     if mask is None:
         return new
-    mask = as_float(mask, new.dtype)[:, None]
+    if mask.ndim != 1:
+        raise ValueError(
+            f"{brick.path}.apply: `mask` must have the axes (time, batch), so (batch,) in each "
+            f"step; got {describe(mask)} in each step."
+        )
+    mask = mask.astype(new.dtype)[:, None]
     return mask * new + (1 - mask) * old
 
 
@@ -149,7 +161,7 @@ class SimpleRecurrent(BaseRecurrent, Initializable):
         check_last_dim(self, inputs, self.dim, "inputs")
         check_last_dim(self, states, self.dim, "states")
         total = as_float(inputs, self.W.dtype) + tensor.dot(states, self.W)
-        return keep_masked(mask, self.activation.apply(total), states)
+        return keep_masked(self, mask, self.activation.apply(total), states)
 
     @application(outputs=["states"])
     def initial_states(self, batch_size: Any, **kwargs: Any) -> Any:
@@ -324,7 +336,8 @@ class LSTM(BaseRecurrent, Initializable):
         next_cells = forget_gate * cells + in_gate * self.activation.apply(for_cells)
         out_gate = gate(peep(for_out, next_cells, "out"))
         next_states = self._project(out_gate * self._show(next_cells))
-        return keep_masked(mask, next_states, states), keep_masked(mask, next_cells, cells)
+        pairs = (next_states, states), (next_cells, cells)
+        return [keep_masked(self, mask, new, old) for new, old in pairs]
 
     def _add_states(self, inputs: Variable, states: Variable) -> Variable:
         """Return what gates and cells get, before their activations."""
@@ -472,7 +485,7 @@ class GatedRecurrent(BaseRecurrent, Initializable):
         update, reset = split_last(self.gate_activation.apply(gates), 2, self.dim)
         total = as_float(inputs, dtype) + tensor.dot(states * reset, self.state_to_state)
         next_states = self.activation.apply(total) * update + states * (1 - update)
-        return keep_masked(mask, next_states, states)
+        return keep_masked(self, mask, next_states, states)
 
     @application(outputs=["states"])
     def initial_states(self, batch_size: Any, **kwargs: Any) -> Any:

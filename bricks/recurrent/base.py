@@ -37,6 +37,7 @@ from bricks.initialization import NdarrayInitialization
 from bricks.interfaces import RNGMixin
 from bricks.recurrent.tracing import TracedStep, keys_over_time, new_shareds, stretchable
 from bricks.utils import is_shared_variable
+from bricks.utils.plain import is_integer
 from fuel_data.utils.names import nearest_name
 
 __all__ = ["BaseRecurrent", "recurrent"]
@@ -311,6 +312,7 @@ class _Loop:
                     f"{path}: `{name}` must have a time axis; got {describe(sequence)}."
                 )
         if given is not None:
+            self._check_count("n_steps", given)
             self._check_lengths("n_steps", given)
             return given
         if not self.sequences:
@@ -321,6 +323,12 @@ class _Loop:
         n_steps = lengths_of(self.sequences[name])[0]
         self._check_lengths(name, n_steps)
         return n_steps
+
+    def _check_count(self, name: str, given: Any) -> None:
+        if not isinstance(given, Variable) and (not is_integer(given) or given < 0):
+            raise ValueError(
+                f"{self.step.path}: `{name}` must be an integer from 0; got {given!r}."
+            )
 
     def _check_lengths(self, first: str, n_steps: Any) -> None:
         """Refuse sequences of another length, now or at run time."""
@@ -340,6 +348,7 @@ class _Loop:
 
     def _size_of_batch(self, given: Any) -> Any:
         if given is not None:
+            self._check_count("batch_size", given)
             return given
         wide = [sequence for sequence in self.sequences.values() if sequence.ndim > 1]
         return lengths_of(min(wide, key=lambda one: not _is_given(one)))[1] if wide else None
@@ -347,7 +356,7 @@ class _Loop:
     def _initial_states(self, given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
         """Return the initial value of each state."""
         step = self.step
-        needs_size = [n for n in step.states if not isinstance(given.get(n), Variable)]
+        needs_size = [n for n in step.states if _is_drawn(given.get(n))]
         if needs_size and self.batch_size is None:
             raise TypeError(
                 f"{step.path}: `batch_size` must be given, for the initial {', '.join(needs_size)}."
@@ -446,10 +455,13 @@ class _Loop:
             if state is None:
                 continue
             if (output.ndim, output.dtype) != (state.ndim, state.dtype):
+                given = {**self.sequences, **self.contexts}
+                wide = [n for n, one in given.items() if one.dtype == output.dtype != state.dtype]
+                hint = f" Of that dtype: {', '.join(wide)}." if wide else ""
                 raise ValueError(
                     f"{path}: the next value of the state {name!r} must have the type of its "
                     f"initial value, {state.dtype} with {state.ndim} axes; the step returns "
-                    f"{describe(output)}. Cast or reshape one of them."
+                    f"{describe(output)}.{hint} Cast or reshape one of them."
                 )
             for axis, pair in enumerate(zip(output.type.shape, state.type.shape, strict=True)):
                 if None not in pair and pair[0] != pair[1]:
@@ -457,6 +469,12 @@ class _Loop:
                         f"{path}: the state {name!r} has {pair[1]} elements on axis {axis} before "
                         f"the step, and {pair[0]} after it."
                     )
+
+
+def _is_drawn(state: Any) -> bool:
+    """Tell whether an initial state is made when it is needed, so that it has no size yet."""
+    is_scheme = isinstance(state, NdarrayInitialization)
+    return state is None or is_scheme or (callable(state) and not isinstance(state, Variable))
 
 
 def _as_tensor(value: Any) -> Any:

@@ -327,6 +327,7 @@ class RecurrentStack(BaseRecurrent, Initializable):
         iterate: bool = True,
         reverse: bool = False,
         return_initial_states: bool = False,
+        scan_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Any]:
         """Apply all levels, by a loop for each.
@@ -340,6 +341,8 @@ class RecurrentStack(BaseRecurrent, Initializable):
             Whether to do all in one loop, which remembers less and takes longer.
         iterate, reverse, return_initial_states : bool
             As in `recurrent`.
+        scan_kwargs : mapping of str to object, optional
+            As in `recurrent`, for each of the loops.
 
         Returns
         -------
@@ -349,15 +352,16 @@ class RecurrentStack(BaseRecurrent, Initializable):
         given = {**dict(zip(application.sequences, args, strict=False)), **kwargs}
         given = {name: value for name, value in given.items() if value is not None}
         self._check_known(application, args, given)
+        options: dict[str, Any] = {"return_initial_states": return_initial_states}
+        if scan_kwargs is not None:
+            options["scan_kwargs"] = scan_kwargs
         if low_memory or not iterate:
-            options = {"reverse": reverse, "return_initial_states": return_initial_states}
-            options = options if iterate else {}
-            return self.do_apply(iterate=iterate, as_list=True, **options, **given)
+            return self.do_apply(iterate=iterate, reverse=reverse, as_list=True, **options, **given)
         if reverse:
             for name in application.sequences:
                 if name in given:
                     given[name] = given[name][::-1]
-        return self._apply_by_level(given, return_initial_states)
+        return self._apply_by_level(given, options)
 
     @apply.delegate
     def apply_delegate(self) -> Any:
@@ -384,7 +388,7 @@ class RecurrentStack(BaseRecurrent, Initializable):
                 f"{', '.join(bound.sequences)}. Give states and contexts by name."
             )
 
-    def _apply_by_level(self, given: dict[str, Any], return_initial_states: bool) -> list[Any]:
+    def _apply_by_level(self, given: dict[str, Any], options: dict[str, Any]) -> list[Any]:
         """Apply each level to whole sequences."""
         sizes: dict[str, Any] = {
             name: given[name] for name in ("n_steps", "batch_size") if name in given
@@ -397,12 +401,10 @@ class RecurrentStack(BaseRecurrent, Initializable):
                 self._feed(level, below, arguments)
             else:
                 sizes = {**_sizes(map(arguments.get, transition.apply.sequences)), **sizes}
-            own = transition.apply(
-                as_dict=True, return_initial_states=return_initial_states, **sizes, **arguments
-            )
+            own = transition.apply(as_dict=True, **options, **sizes, **arguments)
             outputs += own.values()
             below = own.get(self.states_name)
-            if return_initial_states and self.states_name in transition.apply.states:
+            if options["return_initial_states"] and self.states_name in transition.apply.states:
                 below = below[1:]
         return outputs
 

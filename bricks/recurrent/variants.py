@@ -10,7 +10,7 @@ from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
 from bricks.base import lazy
-from bricks.checks import check_sizes
+from bricks.checks import check_epsilon, check_sizes
 from bricks.interfaces import draw_parameter
 from bricks.recurrent.architectures import LSTM, find_parameter
 from bricks.roles import BIAS, PARAMETER, VariableRole, add_role
@@ -120,6 +120,7 @@ class LayerNormalizedLSTM(LSTM):
         self.epsilon = epsilon
 
     def _allocate(self) -> None:
+        check_epsilon(self, self.epsilon)
         super()._allocate()
         for name, length in {"inputs": 4, "states": 4, "cells": 1}.items():
             self._allocate_vector(f"{name}_scale", length * self.dim, 1, PARAMETER)

@@ -3,7 +3,7 @@ import pytest
 from aesara import tensor
 
 import bricks
-from bricks import Linear, Softmax, Tanh, xla
+from bricks import GroupNormalization, LayerNormalization, Linear, Softmax, Tanh, xla
 from bricks.algorithms import GradientDescent, Scale
 from bricks.bn import BatchNormalization, BatchNormalizedMLP, SpatialBatchNormalization
 from bricks.conv import Convolutional, ConvolutionalSequence
@@ -15,6 +15,7 @@ from bricks.graph import (
 from bricks.initialization import Constant, IsotropicGaussian
 from bricks.main_loop import MainLoop
 from bricks.model import Model
+from bricks.recurrent import LayerNormalizedLSTM
 from bricks.roles import (
     BATCH_NORM_POPULATION_MEAN,
     BATCH_NORM_POPULATION_STDEV,
@@ -218,6 +219,49 @@ def test_what_does_not_fit_is_refused_in_words(name):
 
     with pytest.raises(ValueError, match=words):
         act()
+
+
+@pytest.mark.parametrize("epsilon", [-1e-4, numpy.nan, True, "0"])
+def test_an_epsilon_that_is_no_number_from_0_is_refused(epsilon):
+    message = f"cannot be allocated: `epsilon` must be a number from 0; got {epsilon!r}"
+    for brick in (
+        BatchNormalization(3, epsilon=epsilon),
+        LayerNormalization(3, epsilon=epsilon),
+        GroupNormalization(1, 3, epsilon=epsilon),
+        LayerNormalizedLSTM(3, epsilon=epsilon),
+    ):
+        with pytest.raises(ValueError, match=message):
+            brick.allocate()
+
+
+@pytest.mark.parametrize(
+    ("brick", "shape", "words"),
+    [
+        (BatchNormalization(3), (2, 4), r"the shape \(\.\.\., 3\)\. Set `input_dim`"),
+        (SpatialBatchNormalization((3, None)), (2, 4, 5), r"the shape \(batch, 3, \?\)\. Set"),
+        (GroupNormalization(1, 3), (2, 4, 5), r"3 channels on axis 1\. Reorder"),
+    ],
+)
+def test_what_turns_out_not_to_fit_is_refused_in_the_same_words(brick, shape, words):
+    x = tensor.TensorType("float32", (None,) * len(shape))("x")
+    output = built(brick).apply(x)
+
+    with pytest.raises(AssertionError, match=rf"^{brick.path}\.apply: `input_` must have {words}"):
+        xla.function([x], output)(draw(*shape))
+
+
+def test_the_mean_may_be_taken_over_the_features_too():
+    brick = built(BatchNormalization(3, broadcastable=(True,), epsilon=0))
+    with brick:
+        output = brick.apply(X)
+    pairs = get_batch_normalization_updates(ComputationGraph(output))
+    x = draw(4, 3)
+
+    found, mean, stdev = xla.function([X], [output, *(batch for _, batch in pairs)])(x)
+
+    numpy.testing.assert_allclose(found, (x - x.mean()) / x.std(), rtol=1e-4, atol=1e-5)
+    numpy.testing.assert_allclose([mean, stdev], [[x.mean()], [x.std()]], rtol=1e-5)
+    assert [population.get_value().shape for population, _ in pairs] == [(1,), (1,)]
 
 
 def test_layers_of_a_batch_normalized_mlp_are_made_of_a_prototype_and_have_no_bias():

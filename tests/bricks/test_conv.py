@@ -1,3 +1,5 @@
+import itertools
+
 import numpy
 import pytest
 from aesara import tensor
@@ -13,6 +15,7 @@ from bricks.conv import (
     MaxPooling,
     Pooling,
 )
+from bricks.conv.geometry import Window
 from bricks.initialization import Constant, IsotropicGaussian
 from bricks.roles import BIAS, FILTER, WEIGHT, has_roles
 
@@ -385,6 +388,53 @@ def test_what_does_not_fit_is_refused_in_words(name):
 
     with pytest.raises(ValueError, match=words):
         act()
+
+
+def sequences_for(brick):
+    x = tensor.tensor3("x")
+    return brick.apply(x), x
+
+
+REFUSED_AT_RUN_TIME = {
+    "other channels": (
+        lambda: sequences_for(CONV(1, 1, 3, **INIT)),
+        (2, 4, 5),
+        r"^/convolutional\.apply: `input_` must have the axes \(batch, channel=3, time\)\. Reorder",
+    ),
+    "another length": (
+        lambda: sequences_for(POOL(2, input_dim=(3, 6))),
+        (2, 3, 5),
+        r"^/maxpooling\.apply: `input_` must have the axes \(batch, channel=3, time=6\)\. Reorder",
+    ),
+    "a filter longer than what comes": (
+        lambda: sequences_for(CONV(4, 1, 3, border_mode=((0, 1),), **INIT)),
+        (2, 3, 2),
+        r"^/convolutional\.apply: the filter covers 4 elements of axis 2, but the input has fewer "
+        "there and the border adds 1",
+    ),
+    "a window longer than what comes": (
+        lambda: sequences_for(POOL(4)),
+        (2, 3, 3),
+        r"^/maxpooling\.apply: the window covers 4 elements of axis 2, but the input has fewer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_AT_RUN_TIME)
+def test_what_turns_out_not_to_fit_is_refused_in_the_same_words(name):
+    build, shape, words = REFUSED_AT_RUN_TIME[name]
+    output, x = build()
+
+    with pytest.raises(AssertionError, match=words):
+        compute(output, x, draw(*shape))
+
+
+@pytest.mark.parametrize("ignore_border", [True, False])
+def test_the_least_length_of_a_window_is_the_first_on_which_it_has_a_place(ignore_border):
+    for size, step, dilation, padding in itertools.product((1, 2, 3), (1, 4), (1, 2), (0, 1)):
+        window = Window(size, step, dilation, padding, 0, not ignore_border)
+
+        assert window.least == next(n for n in range(1, 9) if window.count(n) > 0)
 
 
 def test_a_mask_has_no_features():

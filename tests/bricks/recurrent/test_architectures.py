@@ -118,14 +118,26 @@ def test_biases_and_sizes_that_are_none_are_refused_in_words():
         SimpleRecurrent().initialize()
 
 
-def test_masks_may_be_whole_numbers():
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float64"])
+def test_masks_may_be_of_any_numbers(dtype):
     brick = SimpleRecurrent(2, weights_init=Constant(0))
     brick.initialize()
-    x, mask = tensor.tensor3("x"), tensor.lmatrix("mask")
+    x, mask = tensor.tensor3("x"), tensor.matrix("mask", dtype=dtype)
 
     states = xla.function([x, mask], brick.apply(x, mask=mask))(
-        numpy.ones((2, 2, 2), "float32"), [[1, 1], [1, 0]]
+        numpy.ones((2, 2, 2), "float32"), numpy.array([[1, 1], [1, 0]], dtype)
     )
 
     assert states.dtype == "float32"
     assert_allclose(states, numpy.full((2, 2, 2), numpy.tanh(1)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("ndim", [1, 3])
+@pytest.mark.parametrize("brick", [SimpleRecurrent, LSTM, GatedRecurrent])
+def test_masks_of_other_axes_are_refused(brick, ndim):
+    brick = brick(3)
+    mask = tensor.TensorType("float32", (None,) * ndim)("mask")
+    given = {name: tensor.tensor3(name) for name in brick.apply.sequences if name != "mask"}
+
+    with pytest.raises(ValueError, match=rf"^{brick.path}\.apply: `mask` must .* \(time, batch\)"):
+        brick.apply(**given, mask=mask)

@@ -43,6 +43,25 @@ def test_a_batch_size_that_no_sequence_tells_is_asked_for():
         Sum().apply(tensor.vector("x"))
 
 
+def test_a_state_that_is_given_as_an_array_needs_no_batch_size():
+    class Decay(Sum):
+        @recurrent(sequences=[], states=["states"], outputs=["states"], contexts=[])
+        def apply(self, states):
+            return states / 2
+
+    states = Decay().apply(n_steps=2, states=numpy.full((1, 3), 4, "float32"))
+
+    assert xla.function([], states)().tolist() == [[[2] * 3], [[1] * 3]]
+
+
+@pytest.mark.parametrize("name", ["n_steps", "batch_size"])
+@pytest.mark.parametrize("count", [-1, 2.5, True])
+def test_counts_that_are_none_are_refused(x, name, count):
+    message = rf"/sum\.apply: `{name}` must be an integer from 0; got {count}"
+    with pytest.raises(ValueError, match=message):
+        Sum().apply(x, **{name: count})
+
+
 def test_a_single_step_needs_its_states_and_no_options(x):
     with pytest.raises(TypeError, match=r"states must be given with iterate=False\."):
         Sum().apply(tensor.matrix("x"), iterate=False)
@@ -119,6 +138,11 @@ def test_states_without_initial_values_are_named(x):
 def test_the_decorator_takes_names_by_keyword_only():
     with pytest.raises(TypeError, match="use it bare, or with keyword arguments only"):
         recurrent(["inputs"], ["states"])
+
+
+def test_what_makes_a_state_wider_is_named():
+    with pytest.raises(ValueError, match=r"float32 with 2 axes.*float64.*Of that dtype: inputs\."):
+        SimpleRecurrent(3).apply(tensor.dtensor3("x"))
 
 
 def test_features_that_do_not_fit_are_refused_when_they_are_known():

@@ -162,3 +162,19 @@ def test_stacks_that_cannot_be_are_refused_in_words(x):
         brick.apply(x, **{"inputs#1": x})
     with pytest.raises(TypeError, match="only sequences can be given by position: inputs, mask"):
         brick.apply(x, None, x)
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
+def test_the_loops_of_a_stack_take_arguments_of_scan(x, low_memory):
+    brick = low_stack()
+    states = brick.apply(x, low_memory=low_memory, scan_kwargs={"truncate_gradient": 1})[-1]
+
+    gradient = xla.function([x], tensor.grad(states[-1].sum(), x))(X)
+
+    assert (gradient[-1] != 0).all()
+    assert_array_equal(gradient[:-1], 0)
+
+
+def test_a_single_step_of_a_stack_has_no_direction(x):
+    with pytest.raises(TypeError, match="reverse means nothing with iterate=False"):
+        low_stack().apply(x[0], iterate=False, reverse=True)

@@ -127,7 +127,7 @@ class H5PYDataset(HDF5Dataset):
     ) -> None:
         super().__init__(file_or_path, load_in_memory, driver, sort_indices, cache_bytes)
         self.which_sets = _checked_which_sets(which_sets)
-        self.user_given_subset = slice(None) if subset is None else subset
+        self.user_given_subset = _checked_subset(subset)
         self.keep_order = keep_order
         self._wanted = sources
         self.describe(sources, axis_labels)
@@ -218,6 +218,16 @@ class H5PYDataset(HDF5Dataset):
         )
 
 
+def _checked_subset(subset: Any) -> slice | Sequence[int] | numpy.ndarray:
+    if subset is None:
+        return slice(None)
+    if isinstance(subset, slice | list | tuple | range | numpy.ndarray):
+        return subset
+    raise ValueError(
+        f"H5PYDataset: `subset` must be a slice, or a list or array of indices; got {subset!r}."
+    )
+
+
 def _plain_subset(subset: slice | Sequence[int] | numpy.ndarray) -> Any:
     if isinstance(subset, slice):
         return [None if bound is None else int(bound) for bound in (subset.start, subset.stop)]
@@ -230,6 +240,8 @@ def _checked_which_sets(which_sets: Iterable[str]) -> tuple[str, ...]:
             f"H5PYDataset: `which_sets` must be several names, such as ({which_sets!r},); got the "
             f"string {which_sets!r}."
         )
+    if not isinstance(which_sets, Iterable):
+        raise ValueError(f"H5PYDataset: `which_sets` must be names of splits; got {which_sets!r}.")
     which_sets = tuple(which_sets)
     if not which_sets:
         raise ValueError("H5PYDataset: `which_sets` must name a split; it is empty.")

@@ -20,7 +20,7 @@ from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
 from fuel_data.utils.digests import SAMPLE_BYTES, digest, fingerprint
-from fuel_data.utils.subset import Request, Subset
+from fuel_data.utils.subset import Request, Subset, is_integer
 
 logger = logging.getLogger(__name__)
 
@@ -78,15 +78,18 @@ class HDF5Dataset(Dataset):
         sort_indices: bool,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
-        is_file = isinstance(file_or_path, h5py.File)
-        self.external_file_handle = file_or_path if is_file else None
-        name: Any = getattr(file_or_path, "filename", file_or_path)
-        self.path = os.path.abspath(os.fsdecode(name))
+        who = type(self).__name__
+        self.external_file_handle = file_or_path if isinstance(file_or_path, h5py.File) else None
+        self.path = os.path.abspath(_name(who, file_or_path))
+        if not is_integer(cache_bytes) or cache_bytes < 0:
+            raise ValueError(
+                f"{who}: `cache_bytes` must be a number of bytes, at least 0; got {cache_bytes!r}."
+            )
         self.load_in_memory = load_in_memory
         self.driver = driver
         self.sort_indices = sort_indices
         self.cache_bytes = cache_bytes
-        self._shared = SharedFile(self.path, driver, type(self).__name__)
+        self._shared = SharedFile(self.path, driver, who)
         self._forget_file()
 
     @abstractmethod
@@ -318,7 +321,7 @@ class HDF5Dataset(Dataset):
         written = self._time()
         if differences:
             described = [f"{key} was {before[key]}, is {now[key]}" for key in differences]
-            if written != self._written:
+            if _date(written) != _date(self._written):
                 described.append(f"written was {_date(self._written)}, is {_date(written)}")
             raise ValueError(self._changed(path, ", ".join(described)))
         if written == self._written:
@@ -562,6 +565,17 @@ class HDF5Dataset(Dataset):
                     reader = SourceReader(dataset, self.sort_indices, self.cache_bytes)
                 reader = self._readers.setdefault(key, reader)
         return reader
+
+
+def _name(who: str, file_or_path: Any) -> str:
+    if isinstance(file_or_path, h5py.File) and not file_or_path:
+        raise ValueError(f"{who}: the h5py.File has been closed. Keep it open, or give the path.")
+    name = getattr(file_or_path, "filename", file_or_path)
+    if not isinstance(name, str | bytes | os.PathLike):
+        raise ValueError(
+            f"{who}: `file_or_path` must be a path or an open h5py.File; got {file_or_path!r}."
+        )
+    return os.fsdecode(name)
 
 
 def _all_of(subset: Subset) -> int | slice | numpy.ndarray:

@@ -86,6 +86,8 @@ def _advice(error: Exception, lock_errno: int | None) -> str:
             ". Another process has it open for writing: close it there. If nobody has, and its "
             "file system has no working locks, set HDF5_USE_FILE_LOCKING=FALSE."
         )
+    if "Unknown driver" in text:
+        return f". `driver` must be one of {', '.join(sorted(h5py.registered_drivers()))}."
     if "already open for write" in text:
         return (
             ". A program is writing it, or was ended before it closed the file: write it again, or "
@@ -263,7 +265,7 @@ def check_sources(
     h5file : h5py.File
         The file.
     wanted : iterable of str or None
-        The names.
+        The names, one at least; None means all.
     provided : sequence of str
         What there is.
     where : str
@@ -272,9 +274,16 @@ def check_sources(
     Raises
     ------
     ValueError
-        If one is missing.
+        If one is missing, or none is named.
     """
-    for source in wanted or ():
+    if wanted is None:
+        return
+    wanted = tuple(wanted)
+    if not wanted:
+        raise ValueError(
+            f"{h5file.filename}: `sources` must name a source; {where} {', '.join(provided)}."
+        )
+    for source in wanted:
         if source not in provided:
             raise ValueError(
                 f"{h5file.filename}: {where} no source {source!r}.{nearest_name(source, provided)}"
@@ -303,8 +312,12 @@ def stands_alone(h5file: h5py.File) -> bool:
         elif isinstance(found, h5py.Dataset):
             datasets.append(found)
 
-    h5file.visititems(sort)
-    links = (group.get(name, getlink=True) for group in groups for name in group)
+    try:
+        h5file.visititems(sort)
+        links = [group.get(name, getlink=True) for group in groups for name in group]
+    except (KeyError, OSError, RuntimeError, ValueError):
+        # Damage is said in words when the data are looked for.
+        return False
     return not any(isinstance(link, h5py.ExternalLink) for link in links) and not any(
         dataset.is_virtual or dataset.external for dataset in datasets
     )

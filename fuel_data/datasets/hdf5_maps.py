@@ -4,7 +4,7 @@ import math
 import mmap
 import os
 import weakref
-from typing import Any
+from typing import Any, BinaryIO
 
 import h5py
 import numpy
@@ -164,8 +164,21 @@ def _map_file(descriptor: int) -> mmap.mmap | None:
     key = found.st_dev, found.st_ino, found.st_size
     content = _maps.get(key)
     if content is None and is_local(descriptor):
-        content = _maps[key] = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        with _opened_again(descriptor) as file:
+            content = _maps[key] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return content
+
+
+def _opened_again(descriptor: int) -> BinaryIO:
+    """Open a file that is open already, without the lock that HDF5 has on it.
+
+    The map keeps a copy of its descriptor, and the copy would keep the lock as long as the map is
+    there, when the file itself has been closed already.
+    """
+    try:
+        return open(f"/proc/self/fd/{descriptor}", "rb")
+    except OSError:
+        return open(os.dup(descriptor), "rb")
 
 
 def _pieces(dataset: h5py.Dataset) -> tuple[numpy.ndarray, int] | None:

@@ -1,7 +1,7 @@
 """Data sets in HDF5 files that others made: MATLAB 7.3, netCDF-4, PyTables, or plain h5py."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,6 +12,10 @@ from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
 from fuel_data.datasets.hdf5_files import check_sources, find_dataset
 from fuel_data.datasets.hdf5_format import dimension_labels, scales
 from fuel_data.utils.subset import Subset
+
+# Where the data sets are looked for that a message lists.
+MAX_GROUPS = 1000
+MAX_DEPTH = 20
 
 
 class PlainHDF5Dataset(HDF5Dataset):
@@ -123,7 +127,13 @@ class PlainHDF5Dataset(HDF5Dataset):
             )
         length = next(iter(lengths.values()))
         stop = length if self.stop is None else self.stop
-        return [Subset(slice(self.start, stop), length)] * len(lengths)
+        try:
+            return [Subset(slice(self.start, stop), length)] * len(lengths)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{h5file.filename}: `start` and `stop` must be positions among its {length} "
+                f"examples, in this order; got {self.start!r} and {self.stop!r}."
+            ) from error
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         return {
@@ -133,14 +143,19 @@ class PlainHDF5Dataset(HDF5Dataset):
 
 
 def _by_source(who: str, given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    if not isinstance(given, Iterable):
+        raise ValueError(f"{who}: `sources_in_file` must be paths of data sets; got {given!r}.")
     if isinstance(given, str):
         raise ValueError(f"{who}: `sources_in_file` must be several paths, such as ({given!r},).")
+    paths = list(given.values() if isinstance(given, Mapping) else given)
+    if not all(isinstance(path, str) for path in paths):
+        raise ValueError(f"{who}: `sources_in_file` must be paths of data sets; got {paths}.")
     if isinstance(given, Mapping):
         return dict(given)
-    by_source = {path.rstrip("/").rpartition("/")[2]: path for path in given}
-    if len(by_source) < len(given):
+    by_source = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
+    if len(by_source) < len(paths):
         raise ValueError(
-            f"{who}: `sources_in_file` names two data sets whose paths end alike: {list(given)}. "
+            f"{who}: `sources_in_file` names two data sets whose paths end alike: {paths}. "
             "Give a dict from source to path."
         )
     return by_source
@@ -168,14 +183,18 @@ def _why_no_source(dataset: h5py.Dataset) -> str:
 
 
 def _what_there_is(h5file: h5py.File, limit: int = 20) -> str:
-    found = list(islice(_sources_below(h5file, "", 0), limit + 1))
+    found = list(islice(_sources_below(h5file, "", set()), limit + 1))
     if not found:
         return "The file has no data set that can be a source."
     more = ", …" if len(found) > limit else ""
     return f"The file has {', '.join(found[:limit])}{more}."
 
 
-def _sources_below(group: h5py.Group, path: str, depth: int) -> Iterator[str]:
+def _sources_below(group: h5py.Group, path: str, seen: set[h5py.Group]) -> Iterator[str]:
+    # Links may go in circles, and files may have millions of groups.
+    if len(seen) >= MAX_GROUPS or path.count("/") > MAX_DEPTH:
+        return
+    seen.add(group)
     # MATLAB keeps what cells refer to there, thousands of data sets without names of their own.
     for name in sorted(group, key=lambda name: name == "#refs#"):
         try:
@@ -185,9 +204,8 @@ def _sources_below(group: h5py.Group, path: str, depth: int) -> Iterator[str]:
             continue
         if is_source:
             yield path + name
-        # Links may go in circles.
-        elif isinstance(item, h5py.Group) and depth < 8:
-            yield from _sources_below(item, f"{path}{name}/", depth + 1)
+        elif isinstance(item, h5py.Group) and item not in seen:
+            yield from _sources_below(item, f"{path}{name}/", seen)
 
 
 def _labels(dataset: h5py.Dataset) -> tuple[str, ...] | None:

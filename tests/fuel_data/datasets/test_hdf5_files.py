@@ -190,11 +190,11 @@ def changed_in_place(path):
 
 def test_a_value_that_changed_since_the_checkpoint_is_refused_with_the_times(tmp_path):
     path = write(tmp_path / "x.hdf5")
-    saved = pickle.dumps(H5PYDataset(path, ("train",)))
     os.utime(path, (10**9, 10**9))
+    saved = pickle.dumps(H5PYDataset(path, ("train",)))
     changed_in_place(path)
 
-    with pytest.raises(ValueError, match="changed since it.*content was .*written was 20"):
+    with pytest.raises(ValueError, match="changed since it.*content was .*written was 2001-"):
         pickle.loads(saved).get_data(None, [0])
 
 

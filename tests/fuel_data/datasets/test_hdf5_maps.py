@@ -111,3 +111,14 @@ def test_a_file_of_the_same_name_has_a_map_of_its_own(tmp_path):
 
     for number, values in enumerate(found):
         assert_array_equal(values.read(slice(0, 100)), VALUES + number)
+
+
+def test_a_map_does_not_lock_a_file_that_was_closed(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        file["x"] = VALUES
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        values = map_values(file["x"])
+
+    with h5py.File(tmp_path / "x.hdf5", "r+") as file:
+        file["x"][3] = 7
+    assert (values.read(3) == 7).all()

@@ -1,0 +1,107 @@
+"""Wrong arguments are not taken for damaged files."""
+
+import h5py
+import numpy
+import pytest
+
+from fuel_data.datasets import H5PYDataset, PlainHDF5Dataset
+from fuel_data.datasets.hdf5_files import damage_in_words, stands_alone
+
+
+@pytest.fixture
+def path(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        file["x"] = numpy.arange(10)
+        file["y"] = numpy.arange(10)
+        splits = {"train": {"x": (0, 8), "y": (0, 8)}}
+        file.attrs["split"] = H5PYDataset.create_split_array(splits)
+    return tmp_path / "x.hdf5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"which_sets": None}, "H5PYDataset: `which_sets` must be names of splits; got None"),
+        ({"sources": ()}, "x.hdf5: `sources` must name a source; split 'train' has x, y"),
+        ({"subset": 5}, "H5PYDataset: `subset` must be a slice, or a list or array.*got 5"),
+        ({"cache_bytes": "1G"}, "H5PYDataset: `cache_bytes` must be a number of bytes.*got '1G'"),
+        ({"cache_bytes": -1}, "`cache_bytes` must be a number of bytes, at least 0; got -1"),
+        ({"driver": "cor"}, "Unknown driver type 'cor'. `driver` must be one of core, "),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named(path, arguments, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        H5PYDataset(path, **{"which_sets": ("train",), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("names", "arguments", "message"),
+    [
+        (5, {}, "PlainHDF5Dataset: `sources_in_file` must be paths of data sets; got 5"),
+        ({"x": None}, {}, r"`sources_in_file` must be paths of data sets; got \[None\]"),
+        (["x"], {"start": 5, "stop": 3}, "`start` and `stop` must be positions.*got 5 and 3"),
+        (["x"], {"start": -2}, "among its 10 examples, in this order; got -2 and None"),
+        (["x"], {"stop": 11}, "among its 10 examples, in this order; got 0 and 11"),
+        (["x"], {"start": "1"}, "among its 10 examples, in this order; got '1' and None"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_of_plain_files_is_named(path, names, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PlainHDF5Dataset(path, names, **arguments)
+
+
+def test_paths_in_the_file_may_come_from_any_iterable(path):
+    assert PlainHDF5Dataset(path, (name for name in "yx")).sources == ("y", "x")
+
+
+def test_what_is_no_file_is_named(path):
+    with pytest.raises(ValueError, match="`file_or_path` must be a path or an open h5py.File; got"):
+        H5PYDataset(None, ("train",))
+    with h5py.File(path) as file, pytest.raises(ValueError, match='got <HDF5 dataset "x"'):
+        H5PYDataset(file["x"], ("train",))
+    with pytest.raises(ValueError, match="the h5py.File has been closed. Keep it open, or give"):
+        H5PYDataset(file, ("train",))
+
+
+def test_the_search_for_what_there_is_ends_where_links_go_in_circles(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        inner = file.create_group("a/b/c")
+        for number in range(40):
+            file[f"loop {number}"] = h5py.SoftLink("/")
+            inner[f"loop {number}"] = h5py.SoftLink("/a")
+        inner["x"] = numpy.arange(10)
+
+    with pytest.raises(ValueError, match="there is no data set 'y'.*The file has a/b/c/x."):
+        PlainHDF5Dataset(tmp_path / "x.h5", ["y"])
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(24, "Too many open files"),
+            r"x.h5 cannot be read: \[Errno 24\] Too many open f.*s.$",
+        ),
+        (MemoryError(), "needs more memory than there is, or is damaged"),
+        (OSError("wrong fill value"), "cannot be read: wrong fill value. The file is damaged"),
+    ],
+    ids=repr,
+)
+def test_what_the_system_says_is_not_called_damage(error, message):
+    with pytest.raises(OSError, match=message), damage_in_words("x.h5"):
+        raise error
+
+
+def test_a_file_whose_objects_cannot_all_be_visited_is_read_beside_what_it_refers_to(
+    path, monkeypatch
+):
+    with h5py.File(path) as file:
+        assert stands_alone(file)
+
+        def fail(visitor):
+            raise RuntimeError("Object visitation failed (bad object header version number)")
+
+        monkeypatch.setattr(file, "visititems", fail)
+        assert not stands_alone(file)

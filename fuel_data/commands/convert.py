@@ -20,6 +20,7 @@ from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.base import (
     INPUTS_ATTRIBUTE,
+    STAGING,
     UsageError,
     record_folder,
     record_inputs,
@@ -161,7 +162,7 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
     with contextlib.ExitStack() as at_end:
         with trouble():
             os.makedirs(folder, exist_ok=True)
-            staging = at_end.enter_context(working_folder(folder, ".fuel-convert-"))
+            staging = at_end.enter_context(working_folder(folder, STAGING))
         with trouble(below=staging):
             with watch_files(options["directory"], left_out=str(staging)) as inputs:
                 written = convert(output_directory=str(staging), **options)

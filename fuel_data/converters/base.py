@@ -23,6 +23,8 @@ from fuel_data.utils.files import atomic_write
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.progress import progress_bar as progress_bar
 
+#: How the folders are called in which `fuel-convert` has files written, in that of the output.
+STAGING = ".fuel-convert-"
 INPUTS_ATTRIBUTE = "fuel_convert_inputs"
 
 
@@ -194,6 +196,25 @@ def _write_split(h5file: h5py.File, split_dict: Mapping[str, Mapping[str, Sequen
             "may have in this file. Make it by h5py.File(path, 'w', libver=('v108', 'latest')), as "
             "new_hdf5_file does, and every HDF5 since 1.8 can read it."
         ) from error
+
+
+def final_folder(output_directory: str | os.PathLike[str]) -> str:
+    """Tell in which folder a file will be that a converter writes.
+
+    Parameters
+    ----------
+    output_directory : path
+        The folder that the converter is told to write into.
+
+    Returns
+    -------
+    str
+        That folder, or the one above if it is one of `fuel-convert`, out of which files are moved
+        when they are whole.
+    """
+    folder = os.path.abspath(output_directory)
+    parent, name = os.path.split(folder)
+    return parent if name.startswith(STAGING) else folder
 
 
 def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) -> None:

@@ -518,7 +518,10 @@ class HDF5Dataset(Dataset):
             if subset is not resolved_for:
                 resolved, resolved_for = subset.resolve(request), subset
             values, shapes = self._read(source, resolved)
-            data.append(values if shapes is None else self._unfold(source, values, shapes))
+            if shapes is not None:
+                data.append(self._unfold(source, values, shapes))
+            else:
+                data.append(_own(values) if _repeats(values, resolved) else values)
         return tuple(data)
 
     def _get_from_memory(self, request: Request) -> tuple[Any, ...]:
@@ -529,7 +532,7 @@ class HDF5Dataset(Dataset):
             if shapes is not None:
                 data.append(self._unfold(source, values[resolved], shapes[resolved]))
             elif values.dtype.hasobject:
-                data.append(copy.deepcopy(values[resolved]))
+                data.append(_own(values[resolved]))
             elif isinstance(resolved, numpy.ndarray):
                 data.append(values.take(resolved, axis=0))
             else:
@@ -576,6 +579,29 @@ def _name(who: str, file_or_path: Any) -> str:
             f"{who}: `file_or_path` must be a path or an open h5py.File; got {file_or_path!r}."
         )
     return os.fsdecode(name)
+
+
+def _repeats(values: Any, request: Any) -> bool:
+    """Tell whether an example that has an object stands in an answer twice, as one object."""
+    has_objects = isinstance(values, numpy.ndarray) and values.dtype.hasobject
+    return (
+        has_objects
+        and isinstance(request, numpy.ndarray)
+        and len(numpy.unique(request)) < len(request)
+    )
+
+
+def _own(values: Any) -> Any:
+    """Copy values with the objects in them, each for itself: copy.deepcopy keeps repeated ones."""
+    if not isinstance(values, numpy.ndarray) or not values.dtype.hasobject:
+        return copy.deepcopy(values)
+    own = values.copy()
+    for name in values.dtype.names or ():
+        own[name] = _own(values[name])
+    if values.dtype.names is None:
+        for place, value in numpy.ndenumerate(values):
+            own[place] = copy.deepcopy(value)
+    return own
 
 
 def _all_of(subset: Subset) -> int | slice | numpy.ndarray:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -57,6 +58,8 @@ def join_files(
     ------
     MissingInputFiles
         If files are missing.
+    OSError
+        If one cannot be read, or there are more than may be open at once.
     ValueError
         If sources or classes do not fit together, or the values were to be compressed.
     """
@@ -69,7 +72,15 @@ def join_files(
     folder = os.path.realpath(final_folder(output_directory))
     output = os.path.join(output_directory, output_filename)
     with contextlib.ExitStack() as open_files:
-        parts = [_Part(open_files.enter_context(open_file(path)), folder) for path in paths]
+        try:
+            parts = [_Part(open_files.enter_context(open_file(path)), folder) for path in paths]
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            raise OSError(
+                f"{len(paths):,} files are more than may be open at once, and who reads the joined "
+                "file has all of them open. Raise the limit, by `ulimit -n`, or join fewer."
+            ) from error
         if os.path.join(folder, output_filename) in [part.path for part in parts]:
             raise ValueError(f"{output_filename} would take the place of one of its parts.")
         for part in parts:

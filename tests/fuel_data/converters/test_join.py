@@ -1,5 +1,7 @@
 import hashlib
 import json
+import os
+import resource
 import shutil
 
 import h5py
@@ -204,3 +206,17 @@ def test_a_split_that_another_file_lacks_has_the_examples_of_the_one(tmp_path):
     assert_array_equal(H5PYDataset(path, ("test",)).get_data(None, slice(0, 2))[0], X[3:5])
     assert_array_equal(H5PYDataset(path, ("train", "test")).get_data(None, [4, 0])[0], X[[4, 0]])
     assert H5PYDataset(path, ("none",)).num_examples == 0
+
+
+def test_more_files_than_may_be_open_are_refused_with_the_way_out(tmp_path):
+    _write_one(tmp_path / "0", X)
+    names = [str(number) for number in range(20)]
+    for name in names[1:]:
+        shutil.copy(tmp_path / "0", tmp_path / name)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 10, hard))
+    try:
+        with pytest.raises(OSError, match="^20 files are more than may be open.* `ulimit -n`, or"):
+            join_files(tmp_path, tmp_path, files=names)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

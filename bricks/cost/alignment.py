@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from aesara import tensor
+from aesara.raise_op import Assert
 from aesara.tensor.var import TensorVariable as Variable
 
 from bricks.aesara_expressions import as_float
@@ -9,6 +11,7 @@ from bricks.base import application
 from bricks.checks import check_ndim, describe
 from bricks.cost.base import Cost
 from bricks.lookup import check_integers
+from bricks.utils.plain import is_integer
 from bricks.xla import ctc_loss
 
 __all__ = ["CTC"]
@@ -44,6 +47,11 @@ class CTC(Cost):
     """
 
     def __init__(self, blank: int = 0, **kwargs: Any) -> None:
+        if not is_integer(blank):
+            raise ValueError(
+                f"{type(self).__name__}: `blank` must be an integer, the number of a class; got "
+                f"{blank!r}."
+            )
         super().__init__(**kwargs)
         self.blank = blank
 
@@ -108,7 +116,9 @@ class CTC(Cost):
         Raises
         ------
         ValueError
-            If a shape or dtype does not fit, or a mask and lengths are given for the same.
+            If a shape or dtype does not fit, the blank is none of the classes, or a mask and
+            lengths are given for the same. Where the number of classes is known only at run time
+            it is an ``AssertionError`` there.
         """
         path = application.path
         check_integers(path, y=y)
@@ -116,8 +126,20 @@ class CTC(Cost):
         _check_axes(path, "y_hat", y_hat, 3, "(time, batch, class)")
         label_lengths = _lengths(path, "y", y_mask, y_lengths, "(label, batch)")
         frame_lengths = _lengths(path, "y_hat", y_hat_mask, y_hat_lengths, "(time, batch)")
+        y_hat = self._with_blank(path, y_hat)
         costs: Any = ctc_loss(as_float(y_hat), y.T, frame_lengths, label_lengths, self.blank)
         return costs
+
+    def _with_blank(self, path: str, y_hat: Variable) -> Any:
+        """Refuse scores of so few classes that the blank is none of them, now or at run time."""
+        least = self.blank + 1 if self.blank >= 0 else -self.blank
+        num_classes = y_hat.type.shape[-1]
+        message = f"{path}: `blank` is {self.blank}, so `y_hat` must have at least {least} classes"
+        if num_classes is None:
+            return Assert(f"{message} on its last axis.")(y_hat, tensor.ge(y_hat.shape[-1], least))
+        if num_classes < least:
+            raise ValueError(f"{message}; got {describe(y_hat)}.")
+        return y_hat
 
 
 def _lengths(
@@ -130,8 +152,7 @@ def _lengths(
         )
     if mask is not None:
         _check_axes(path, f"{name}_mask", mask, 2, axes)
-        # In 64 bits: sums of bytes would be bytes, and those of floats are exact.
-        return mask.astype("int64").sum(axis=0)
+        return tensor.neq(mask, 0).sum(axis=0)
     if lengths is not None:
         check_integers(path, **{f"{name}_lengths": lengths})
         _check_axes(path, f"{name}_lengths", lengths, 1, "(batch,)")

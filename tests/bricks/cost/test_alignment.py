@@ -39,7 +39,7 @@ def mask(lengths, length, dtype):
     [
         {
             "y_mask": mask(LABEL_LENGTHS, 3, "float32"),
-            "y_hat_mask": mask(FRAME_LENGTHS, 5, "uint8"),
+            "y_hat_mask": 255 * mask(FRAME_LENGTHS, 5, "uint8"),
         },
         {"y_lengths": LABEL_LENGTHS, "y_hat_lengths": FRAME_LENGTHS},
     ],
@@ -89,3 +89,16 @@ def test_arguments_that_do_not_fit_are_refused_in_words():
         ctc.apply(y, y_hat, y_mask=tensor.matrix(), y_lengths=lengths)
     with pytest.raises(ValueError, match="`y_hat_lengths` must be integers"):
         ctc.apply(y, y_hat, y_hat_lengths=tensor.vector())
+
+
+@pytest.mark.parametrize("blank", [3, -4])
+def test_a_blank_that_is_no_class_is_refused(blank):
+    y, y_hat = tensor.lmatrix("y"), tensor.tensor3("y_hat")
+    costs, words = CTC(blank).costs(y, y_hat), rf"^/ctc\.costs: `blank` is {blank}, .* 4 classes"
+
+    with pytest.raises(ValueError, match=rf"{words}; got .*\(\?, \?, 3\)"):
+        CTC(blank).costs(y, tensor.TensorType("float32", (None, None, 3))("y_hat"))
+    with pytest.raises(AssertionError, match=rf"{words} on its last axis\."):
+        xla.function([y, y_hat], costs)(LABELS, SCORES)
+    with pytest.raises(ValueError, match=r"CTC: `blank` must be an integer.*; got 0\.5"):
+        CTC(0.5)

@@ -236,6 +236,5 @@ class Flattener(Brick):
         """
         check_ndim(self.apply.path, 2, input_=input_)
         batch, *lengths = lengths_of(input_)
-        known = all(isinstance(length, int) for length in lengths)
-        # Of a length in the graph nothing is known before the graph runs, so it is spared.
-        return input_.reshape((batch, prod(lengths) if known else -1), ndim=2)
+        # Not -1, which says nothing of a batch without examples.
+        return input_.reshape((batch, prod(lengths)), ndim=2)

@@ -8,6 +8,7 @@ places that leave arrows as straight as the order allows.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from bricks.pictures.svg import Box, Point
@@ -124,15 +125,16 @@ class _Layout:
         )
 
     def _crossings(self) -> int:
-        rank = self._ranks()
-        return sum(
-            rank[a] > rank[b]
-            for layer in self.layers
-            for i, left in enumerate(layer)
-            for right in layer[i + 1 :]
-            for a in self.below[left]
-            for b in self.below[right]
-        )
+        rank, crossings = self._ranks(), 0
+        for layer in self.layers:
+            # Where the arrows from further left end, in order: those beyond are crossed.
+            ends: list[float] = []
+            for number in layer:
+                own = [rank[end] for end in self.below[number]]
+                crossings += sum(len(ends) - bisect_right(ends, end) for end in own)
+                for end in own:
+                    insort(ends, end)
+        return crossings
 
     def place(self) -> None:
         """Set the places: down by the height of the layers, across by the neighbours."""

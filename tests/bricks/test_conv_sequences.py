@@ -133,3 +133,9 @@ def test_a_layer_that_does_not_fit_is_refused_in_words():
 
     with pytest.raises(ValueError, match="^/convolutionalsequence/second: the filter covers 3 ele"):
         sequence.allocate()
+
+
+def test_a_batch_without_examples_is_flattened_too():
+    x = tensor.tensor4("x")
+
+    assert xla.function([x], Flattener().apply(x))(numpy.zeros((0, 2, 3, 4), "f4")).shape == (0, 24)

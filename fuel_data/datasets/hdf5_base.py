@@ -269,13 +269,15 @@ class HDF5Dataset(Dataset):
             for name, dataset in zip(self.sources, datasets, strict=True)
         ]
         chosen = [subset.plain() for subset in self.subsets]
-        files = sorted({path for dataset in datasets for path in other_files(dataset)})
+        files = {path for dataset in datasets for path in other_files(dataset)}
+        # A source may be a link to another file.
+        files |= {dataset.file.filename for dataset in datasets} - {h5file.filename}
         return {
             **super().identity(),
             "file": os.path.basename(self.path),
             **self._find_fingerprint(h5file),
             "header": digest([self.about(h5file), layout, chosen]),
-            **({"other_files": [fingerprint(path) for path in files]} if files else {}),
+            **({"other_files": [fingerprint(path) for path in sorted(files)]} if files else {}),
         }
 
     def _find_fingerprint(self, h5file: h5py.File) -> dict[str, Any]:

@@ -194,12 +194,9 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
     try:
         found = h5file[name]
     except KeyError as error:
-        folder, _, last = name.rpartition("/")
-        beside = h5file.get(folder or "/")
-        known = list(beside) if isinstance(beside, h5py.Group) else []
         raise ValueError(
             f"{h5file.filename}: there is no data set {name!r} ({error.args[0]})."
-            f"{nearest_name(last, known)}"
+            f"{_what_is_there(h5file, name)}"
         ) from error
     if not isinstance(found, h5py.Dataset):
         kind = "folder" if isinstance(found, h5py.Group) else "type"
@@ -213,6 +210,20 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
             f"({error})."
         ) from error
     return with_right_vectors(found) if has_objects else found
+
+
+def _what_is_there(h5file: h5py.File, name: str) -> str:
+    """Say what a broken link wants, or what the nearest name is."""
+    folder, _, last = name.rstrip("/").rpartition("/")
+    beside = h5file.get(folder or "/")
+    if not isinstance(beside, h5py.Group) or not last:
+        return ""
+    link = beside.get(last, getlink=True)
+    if isinstance(link, h5py.ExternalLink):
+        return f" It is a link to {link.path!r} in the file {link.filename!r}: put it there."
+    if isinstance(link, h5py.SoftLink):
+        return f" It is a link to {link.path!r}, which is not there."
+    return nearest_name(last, list(beside))
 
 
 @contextlib.contextmanager

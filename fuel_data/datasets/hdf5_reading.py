@@ -20,7 +20,7 @@ from fuel_data.datasets.hdf5_chunks import (
     read_values,
 )
 from fuel_data.datasets.hdf5_maps import MappedValues, map_values
-from fuel_data.datasets.hdf5_virtual import Part, check_other_files, find_parts
+from fuel_data.datasets.hdf5_virtual import Part, find_parts, other_files
 from fuel_data.utils.indexing import contiguous_slice
 
 # Of a range of examples, all are read if at least one in so many is wanted: a scattered index
@@ -75,7 +75,8 @@ class SourceReader:
         self._sort_indices = sort_indices
         self._mapped: MappedValues | None = None
         self._chunked: ChunkedValues | None = None
-        check_other_files(dataset)
+        # It checks them.
+        other_files(dataset)
         self._parts: list[tuple[Part, SourceReader]] = [
             (part, SourceReader(part.dataset, sort_indices, cache_bytes))
             for part in find_parts(dataset)

@@ -5,7 +5,7 @@ HDF5 gives zeros, or the fill value, for what it does not find there. Here it is
 
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import h5py
@@ -161,7 +161,7 @@ def _path(dataset: h5py.Dataset, name: str) -> str:
 
 
 def other_files(dataset: h5py.Dataset) -> list[str]:
-    """List the other files that have values of a virtual data set.
+    """List the other files that have values of a data set, and check that they are there.
 
     Parameters
     ----------
@@ -171,47 +171,48 @@ def other_files(dataset: h5py.Dataset) -> list[str]:
     Returns
     -------
     list of str
-        Their paths, each once.
+        Their paths, each once: those of a virtual data set, of what its parts are put together
+        from in turn, and those of raw values.
 
     Raises
     ------
     ValueError
-        If one is not there.
+        If one is missing, if one of raw values is too short, or if a virtual data set is put
+        together from itself: HDF5 would end the process.
     """
-    if not dataset.is_virtual:
-        return []
-    # What has a number in its name may be missing: it is then not written yet.
-    names = dict.fromkeys(
-        source.file_name
-        for source in dataset.virtual_sources()
-        if source.file_name != "." and "%b" not in source.file_name
-    )
-    return [_path(dataset, name) for name in names]
+    found: dict[str, None] = {}
+    _follow(dataset, found, [])
+    return list(found)
 
 
-def check_other_files(dataset: h5py.Dataset) -> None:
-    """Check that the files are there which have values of a data set.
+def _follow(dataset: h5py.Dataset, found: dict[str, None], above: list[h5py.Dataset]) -> None:
+    if any(dataset == other for other in above):
+        raise ValueError(
+            f"{dataset.file.filename}: {dataset.name} is put together from itself, by way of "
+            f"{', '.join(f'{other.file.filename}: {other.name}' for other in above)}. Make it anew "
+            "from data sets that have the values."
+        )
+    found.update(dict.fromkeys(_raw_files(dataset)))
+    if dataset.shape is None or not dataset.is_virtual:
+        return
+    for (name, _), part in _open_all(dataset, dataset.virtual_sources()).items():
+        if name != ".":
+            found[part.file.filename] = None
+        _follow(part, found, [*above, dataset])
 
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        A data set of an open file.
 
-    Raises
-    ------
-    ValueError
-        If one is missing, or if one of raw values is too short.
-    """
-    other_files(dataset)
+def _raw_files(dataset: h5py.Dataset) -> Iterator[str]:
     for name, offset, size in dataset.external or ():
         prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace(
             "${ORIGIN}", os.path.dirname(os.path.realpath(dataset.file.filename))
         )
         path = os.path.join(prefix, name)
         needed = offset + (dataset.id.get_storage_size() if size == h5py.h5f.UNLIMITED else size)
-        found = os.path.getsize(path) if os.path.isfile(path) else 0
-        if found < needed:
+        length = os.path.getsize(path) if os.path.isfile(path) else 0
+        if length < needed:
             raise ValueError(
                 f"{dataset.file.filename}: {dataset.name} has values in the file {path!r}, which "
-                f"must have {needed:,} bytes; it has {found:,}. HDF5 would take zeros for the rest."
+                f"must have {needed:,} bytes; it has {length:,}. HDF5 would take zeros for the "
+                "rest."
             )
+        yield path

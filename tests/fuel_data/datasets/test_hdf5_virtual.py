@@ -1,6 +1,7 @@
 """Data sets whose values are in several files."""
 
 import os
+import pickle
 import shutil
 
 import h5py
@@ -8,7 +9,7 @@ import numpy
 import pytest
 from numpy.testing import assert_array_equal
 
-from fuel_data.datasets import H5PYDataset
+from fuel_data.datasets import H5PYDataset, PlainHDF5Dataset
 from fuel_data.datasets.hdf5_reading import SourceReader
 
 VALUES = numpy.arange(90 * 4, dtype="int16").reshape(90, 4)
@@ -123,3 +124,71 @@ def test_raw_values_in_a_file_that_is_too_short_are_an_error_and_no_zeros(tmp_pa
         pytest.raises(ValueError, match="must have 723 bytes"),
     ):
         SourceReader(file["x"])
+
+
+def write_virtual(path, other):
+    layout = h5py.VirtualLayout((90, 4), "int16")
+    layout[:] = h5py.VirtualSource(other, "x", (90, 4))
+    with h5py.File(path, "w", libver="latest") as file:
+        file.create_virtual_dataset("x", layout)
+    return path
+
+
+@pytest.mark.parametrize("names", ["a", "ab", "abc"])
+def test_a_data_set_that_is_put_together_from_itself_is_refused(tmp_path, names):
+    for name, other in zip(names, names[1:] + names[0], strict=True):
+        write_virtual(tmp_path / name, other)
+
+    with pytest.raises(ValueError, match=r"a: /x is put together from itself, by way of .*: /x\."):
+        PlainHDF5Dataset(tmp_path / "a", ["x"])
+    with h5py.File(tmp_path / "a") as file, pytest.raises(ValueError, match="from itself"):
+        SourceReader(file["x"])
+
+
+def part_of_part(folder):
+    with h5py.File(folder / "values.h5", "w") as file:
+        file["x"] = VALUES
+    write_virtual(folder / "part.h5", "values.h5")
+    return write_virtual(folder / "x.h5", "part.h5")
+
+
+def link(folder):
+    with h5py.File(folder / "values.h5", "w") as file:
+        file["x"] = VALUES
+    with h5py.File(folder / "x.h5", "w") as file:
+        file["x"] = h5py.ExternalLink("values.h5", "/x")
+    return folder / "x.h5"
+
+
+def raw(folder):
+    VALUES.tofile(folder / "values.h5")
+    with h5py.File(folder / "x.h5", "w") as file:
+        external = [(str(folder / "values.h5"), 0, VALUES.nbytes)]
+        file.create_dataset("x", (90, 4), "int16", external=external)
+    return folder / "x.h5"
+
+
+@pytest.mark.parametrize("make", [part_of_part, link, raw])
+def test_a_change_where_the_values_are_is_refused(tmp_path, make):
+    dataset = PlainHDF5Dataset(make(tmp_path), ["x"])
+    saved = pickle.dumps(dataset)
+    assert_array_equal(pickle.loads(saved).get_data(None, [61, 2])[0], VALUES[[61, 2]])
+    content = bytearray((tmp_path / "values.h5").read_bytes())
+    place = content.index(VALUES[61].tobytes())
+    content[place : place + 8] = bytes(8)
+    (tmp_path / "values.h5").write_bytes(content)
+
+    with pytest.raises(ValueError, match="has changed since it was first opened: other_files was"):
+        pickle.loads(saved).get_data(None, [61])
+
+
+def test_a_link_that_leads_nowhere_says_where(tmp_path):
+    path = link(tmp_path)
+    with h5py.File(path, "r+") as file:
+        file["soft"] = h5py.SoftLink("/y/z")
+    os.remove(tmp_path / "values.h5")
+
+    with pytest.raises(ValueError, match="a link to '/x' in the file 'values.h5': put it there."):
+        PlainHDF5Dataset(path, ["x"])
+    with pytest.raises(ValueError, match="It is a link to '/y/z', which is not there."):
+        PlainHDF5Dataset(path, ["soft"])

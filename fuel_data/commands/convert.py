@@ -15,7 +15,7 @@ from typing import Any
 
 import h5py
 
-from fuel_data.commands.output import say, tidy, writing
+from fuel_data.commands.output import end_in_their_code, say, tidy, writing
 from fuel_data.config_parser import config
 from fuel_data.converters import all_converters
 from fuel_data.converters.base import (
@@ -74,9 +74,11 @@ def main(args: Sequence[str] | None = None) -> int:
     except MissingInputFiles as error:
         print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, NotImplementedError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except Exception as error:
+        return end_in_their_code(program, error)
     return 0
 
 
@@ -166,6 +168,7 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
         with trouble(below=staging):
             with watch_files(options["directory"], left_out=str(staging)) as inputs:
                 written = convert(output_directory=str(staging), **options)
+            _check_written(written)
             for path in written:
                 # By way of a Python file: see `new_hdf5_file`.
                 with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
@@ -176,6 +179,21 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
             with writing(target, "choose another name by -r, or another folder by -o", LEFT):
                 move_into_place(path, target)
             yield target
+
+
+def _check_written(written: Any) -> None:
+    """Refuse what a converter of the user's gives if it is no list of HDF5 files."""
+    is_list = isinstance(written, (list, tuple))
+    wrong = [path for path in written if not _is_hdf5(path)] if is_list else [written]
+    if wrong:
+        raise ValueError(
+            "the converter must write HDF5 files into `output_directory` and return a list of "
+            f"their paths; got {wrong[0]!r}."
+        )
+
+
+def _is_hdf5(path: Any) -> bool:
+    return isinstance(path, (str, os.PathLike)) and os.path.isfile(path) and h5py.is_hdf5(path)
 
 
 def _record_noticed(h5file: h5py.File, directory: str, inputs: Sequence[str]) -> None:

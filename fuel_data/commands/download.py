@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fuel_data.commands.output import say, tidy, writing
+from fuel_data.commands.output import end_in_their_code, say, tidy, writing
 from fuel_data.config_parser import config
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import NeedURLPrefix
@@ -51,6 +51,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, NeedURLPrefix) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return 1
+    except Exception as error:
+        return end_in_their_code(program, error)
     return 0
 
 

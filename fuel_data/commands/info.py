@@ -26,6 +26,8 @@ from fuel_data.utils.paths import find_in_data_path
 RANGE_BYTES = 2**28
 RANGE_PIECES = 64
 MAX_CLASSES = 12
+NUM_EXAMPLES = 40
+OF_PREVIEW = ("split", "sources", "num_examples")
 
 
 @tidy("fuel-info", "no file is half written")
@@ -42,9 +44,15 @@ def main(args: Sequence[str] | None = None) -> int:
     int
         0 if the file could be read, 1 if not. A wrong argument ends the process with 2.
     """
-    options = _parser().parse_args(args)
+    parser = _parser()
+    options = parser.parse_args(args)
     filename = options.filename
+    if options.preview is None and any(map(vars(options).get, OF_PREVIEW)):
+        parser.error("--split, --sources and --num-examples go with --preview.")
+    path = filename
     try:
+        if os.path.isdir(filename):
+            raise IsADirectoryError(f"{filename} is a folder; name a file in it.")
         path = filename if os.path.exists(filename) else find_in_data_path(filename)
         if options.preview is not None:
             _write_preview(path, options)
@@ -55,7 +63,8 @@ def main(args: Sequence[str] | None = None) -> int:
             lines += _split_lines(h5file)
         say("\n".join(lines))
     except (OSError, ValueError, ImportError) as error:
-        print(f"fuel-info: {filename}: {error}", file=sys.stderr)
+        who = "" if path in str(error) else f"{filename}: "
+        print(f"fuel-info: {who}{error}", file=sys.stderr)
         return 1
     return 0
 
@@ -77,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sources", nargs="+", metavar="SOURCE", help="with --preview: by default all"
     )
     parser.add_argument(
-        "--num-examples", type=int, default=40, help="with --preview: how many (default 40)"
+        "--num-examples", type=int, help=f"with --preview: how many (default {NUM_EXAMPLES})"
     )
     return parser
 
@@ -85,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
 def _write_preview(path: str, options: argparse.Namespace) -> None:
     from fuel_data.previews import png, preview
 
-    sheet = png(preview(path, options.split, options.sources, options.num_examples))
+    number = NUM_EXAMPLES if options.num_examples is None else options.num_examples
+    sheet = png(preview(path, options.split, options.sources, number))
     with (
         writing(options.preview, "choose another file by --preview"),
         atomic_write(options.preview) as file,

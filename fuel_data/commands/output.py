@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fuel_data.utils.tracebacks import describe_in_their_code
+
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
@@ -101,6 +103,28 @@ def _is_below(error: OSError, folder: str | os.PathLike[str]) -> bool:
         return False
     folder = os.path.realpath(folder)
     return os.path.commonpath([folder, os.path.realpath(error.filename)]) == folder
+
+
+def end_in_their_code(program: str, error: Exception) -> int:
+    """End a command that failed in code of the user's, with the lines of that code.
+
+    Parameters
+    ----------
+    program : str
+        Its name.
+    error : Exception
+        What was caught. If no code of the user's ran, it is raised again, as an error of ours.
+
+    Returns
+    -------
+    int
+        The exit status, 1.
+    """
+    shown = describe_in_their_code(error)
+    if shown is None:
+        raise error
+    print(f"{program}: the code of it failed:\n{shown}", file=sys.stderr)
+    return 1
 
 
 def tidy(program: str, left: str) -> Callable[[Callable], Callable]:

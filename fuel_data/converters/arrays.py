@@ -224,8 +224,17 @@ def _cast(source: str, values: numpy.ndarray, dtype: str | None) -> numpy.ndarra
         wanted = numpy.dtype(dtype)
     except TypeError as error:
         raise ValueError(f"--dtype: {source}={dtype} is no dtype of numpy.") from error
-    with numpy.errstate(invalid="ignore"):
+    if values.dtype.kind == "c" and wanted.kind != "c":
+        raise ValueError(
+            f"--dtype: source {source!r} has complex numbers; as {wanted} they would lose a part."
+        )
+    with numpy.errstate(invalid="ignore", over="ignore"):
         cast = values.astype(wanted)
+    if wanted.kind in "fc" and (numpy.isfinite(values) & ~numpy.isfinite(cast)).any():
+        raise ValueError(
+            f"--dtype: source {source!r} has values too large for {wanted}; they go from "
+            f"{numpy.nanmin(values)} to {numpy.nanmax(values)}."
+        )
     if wanted.kind in "biu" and not numpy.array_equal(cast, values):
         raise ValueError(
             f"--dtype: source {source!r} has values that {wanted} cannot hold; they go from "

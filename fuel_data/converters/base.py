@@ -134,6 +134,12 @@ def fill_hdf5_file(
         If lengths, dtypes, shapes or the number of labels do not fit, if a source cannot be
         stored, or if the file was not made by `new_hdf5_file` and cannot hold so many splits.
     """
+    for entry in data:
+        if not isinstance(entry, (list, tuple)) or not 3 <= len(entry) <= 4:
+            raise ValueError(
+                "fill_hdf5_file: `data` must have (split, source, array) or (split, source, array, "
+                f"comment) for each split and source; got {entry!r}."
+            )
     data = [(split, source, as_source(values), *rest) for split, source, values, *rest in data]
     _check_arrays(data)
     _check_labels(axis_labels or {}, data)

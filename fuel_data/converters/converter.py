@@ -109,9 +109,20 @@ class Converter:
         ValueError
             If what `read` gives does not fit together.
         """
+        if isinstance(self.files, str):
+            raise ValueError(
+                f"{type(self).__name__}: `files` must be a sequence of names; got the text "
+                f"{self.files!r}. Write ({self.files!r},)."
+            )
         paths = find_inputs(directory, self.files)
         output = os.path.join(output_directory, output_filename or f"{self.name}.hdf5")
-        data = list(self.read(*paths, **arguments))
+        found = self.read(*paths, **arguments)
+        if not isinstance(found, Iterable):
+            raise ValueError(
+                f"{type(self).__name__}.read must give (split, source, array) for each split and "
+                f"source; got {found!r}."
+            )
+        data = list(found)
         with new_hdf5_file(output) as h5file:
             fill_hdf5_file(h5file, data, self.axis_labels)
             record_inputs(h5file, paths)

@@ -66,7 +66,14 @@ def _load(path: str | os.PathLike[str]) -> numpy.ndarray:
     try:
         return numpy.load(path, mmap_mode="r", allow_pickle=False)
     except DAMAGE as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str | os.PathLike[str], error: Exception) -> ValueError:
+    # Numpy says of pickled objects that they cannot be mapped, or that they could be allowed.
+    if "object" in str(error).lower():
+        return ValueError(f"{path} holds Python objects; save arrays of numbers or bytes.")
+    return ValueError(f"{path} cannot be read: {error}")
 
 
 def _load_archive(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
@@ -76,7 +83,7 @@ def _load_archive(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
             with numpy.load(file, allow_pickle=False) as archive:
                 return dict(archive)
         except DAMAGE as error:
-            raise ValueError(f"{path} cannot be read: {error}") from error
+            raise _unreadable(path, error) from error
 
 
 def _checked(path: str | os.PathLike[str], source: str, array: numpy.ndarray) -> numpy.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fuel_data.utils.digests import digest
+from fuel_data.utils.tracebacks import describe_in_their_code
 
 logger = logging.getLogger(__name__)
 
@@ -66,10 +67,18 @@ def registered(
 def _entries(where: str, module_name: str, attribute: str) -> Iterable[tuple[str, Callable]]:
     try:
         module = _import(module_name)
-    except (ImportError, OSError) as error:
-        raise ValueError(f"{where} must be importable: {error}") from error
+    except Exception as error:
+        shown = describe_in_their_code(error)
+        reason = f" {error}" if shown is None else f"\n{shown}"
+        raise ValueError(f"{where} must be importable:{reason}") from error
     if hasattr(module, attribute):
-        return getattr(module, attribute)
+        entries = getattr(module, attribute)
+        if not isinstance(entries, (list, tuple)) or not all(map(_is_entry, entries)):
+            raise ValueError(
+                f"{where}: `{attribute}` must be a list of (name, fill_subparser), a text and a "
+                f"function; got {entries!r}."
+            )
+        return entries
     kind = attribute.removeprefix("all_")
     classes: list[Any] = [
         value
@@ -86,6 +95,11 @@ def _entries(where: str, module_name: str, attribute: str) -> Iterable[tuple[str
             f"`{attribute}`; it has neither."
         )
     return [(class_.name, class_.fill_subparser) for class_ in classes]
+
+
+def _is_entry(entry: Any) -> bool:
+    is_pair = isinstance(entry, (list, tuple)) and len(entry) == 2
+    return is_pair and isinstance(entry[0], str) and callable(entry[1])
 
 
 def _import(module_name: str) -> Any:
@@ -130,7 +144,13 @@ def command_parser(
     Returns
     -------
     argparse.ArgumentParser
-        It gives ``_name``, the name, and ``func``, what `fill_subparser` returned.
+        It gives ``_name``, the name, and ``func``, what `fill_subparser` returned, or has set as
+        this default.
+
+    Raises
+    ------
+    ValueError
+        If a `fill_subparser` fails or gives no function.
     """
     parser = argparse.ArgumentParser(prog=program, description=description, epilog=epilog)
     subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
@@ -143,5 +163,23 @@ def command_parser(
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_common_arguments(subparser)
-        subparser.set_defaults(func=fill_subparser(subparser))
+        subparser.set_defaults(func=_function(name, fill_subparser, subparser))
     return parser
+
+
+def _function(
+    who: str, fill_subparser: Callable[[Any], Any], subparser: argparse.ArgumentParser
+) -> Callable:
+    try:
+        function = fill_subparser(subparser) or subparser.get_default("func")
+    except Exception as error:
+        shown = describe_in_their_code(error)
+        if shown is None:
+            raise
+        raise ValueError(f"{who}: its `fill_subparser` failed:\n{shown}") from error
+    if not callable(function):
+        raise ValueError(
+            f"{who}: its `fill_subparser` must return the function that does the work; got "
+            f"{function!r}."
+        )
+    return function

@@ -1,5 +1,6 @@
 import h5py
 import numpy
+import pytest
 
 from fuel_data.commands.convert import main as convert
 from fuel_data.commands.info import main
@@ -75,4 +76,19 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name(tmp_path, capsys, 
     ):
         assert main([name]) == 1
         error = capsys.readouterr().err
-        assert error.startswith(f"fuel-info: {name}: ") and message in error
+        assert error.startswith("fuel-info: ") and message in error
+        assert name in error and error.count(str(tmp_path / name)) <= 1
+
+
+def test_a_folder_is_no_file(tmp_path, capsys):
+    assert main([str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"fuel-info: {tmp_path} is a folder; name a file in it.\n"
+
+
+@pytest.mark.parametrize(
+    "option", [["--split", "train"], ["--sources", "x"], ["--num-examples", "3"]]
+)
+def test_what_is_for_a_preview_is_refused_without_one(option, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["x.hdf5", *option])
+    assert "--split, --sources and --num-examples go with --preview." in capsys.readouterr().err

@@ -133,6 +133,10 @@ def test_axes_have_names_by_default(folder):
         (["--train", "x.npy", "--dtype", "z=uint8"], 1, "--dtype: there is no source 'z'"),
         (["--train", "x.npy", "--dtype", "x=unit8"], 1, "x=unit8 is no dtype"),
         (["--train", "x.npy", "--dtype", "x=int32"], 1, "'x' has values that int32 cannot hold"),
+        (["--train", "i.npy", "--dtype", "i=float32"], 1, "as float32 they would lose a part"),
+        (["--train", "h.npy", "--dtype", "h=float16"], 1, "too large for float16; they go from 1"),
+        (["--train", "o.npy"], 1, "o.npy holds Python objects; save arrays of numbers or bytes"),
+        (["--train", "o.npz"], 1, "o.npz holds Python objects; save arrays of numbers or bytes"),
         (["--train", "y.npy", "--axis-labels", "y=batch,index"], 1, "'y' has 1 axes, so it needs"),
         (["--train", "x.npy", "--axis-labels", "w=batch"], 1, "--axis-labels: there is no source"),
         (["--train", "train.npz", "--test", "x.npy", "targets=y.npy"], 0, ""),
@@ -147,6 +151,11 @@ def test_axes_have_names_by_default(folder):
     ids=str,
 )
 def test_what_does_not_fit_is_an_error_with_its_status(folder, capsys, arguments, status, message):
+    numpy.save("i.npy", numpy.array([1j]))
+    numpy.save("h.npy", numpy.array([1, 1e6, numpy.nan, numpy.inf]))
+    numpy.save("o.npy", numpy.array(["a", None], dtype=object))
+    numpy.savez("o.npz", o=numpy.array(["a", None], dtype=object))
+
     assert main(["arrays", *arguments, "-o", "out"]) == status
 
     error = capsys.readouterr().err

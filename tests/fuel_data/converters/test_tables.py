@@ -95,8 +95,8 @@ def test_what_is_no_array_of_numbers_is_refused_by_name(tmp_path):
     for name, message in (
         ("scalar.npy", "source 'scalar' is one number"),
         ("text.npy", "source 'text' must hold numbers or bytes; its dtype is <U1"),
-        ("objects.npy", "cannot be read: .*[Oo]bject"),
-        ("objects.npz", "cannot be read: Object arrays"),
+        ("objects.npy", "holds Python objects; save arrays of numbers or bytes"),
+        ("objects.npz", "holds Python objects"),
         ("cut.npz", "cannot be read"),
         ("empty.npy", "cannot be read"),
         ("x.mat", "expected a file that ends in .npy, .npz, .csv, .csv.gz"),

@@ -1,6 +1,7 @@
 import functools
 import http.server
 import re
+import resource
 import sys
 import threading
 
@@ -68,6 +69,25 @@ def test_what_cannot_be_fetched_is_an_error_with_the_address(port, tmp_path, cap
     assert error.startswith("fuel-download toy: ")
     assert f"http://127.0.0.1:{port}/toy: the server answered 404" in error
     assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_on_a_full_disk_what_came_is_kept(port, tmp_path, capsys):
+    (tmp_path / "served" / "toy").write_bytes(bytes(5000))
+    folder = tmp_path / "data"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
+    try:
+        assert main(["toy", "-d", str(folder), "--port", port]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert capsys.readouterr().err == (
+        f"fuel-download toy: '{folder}' could not be written: File too large. What has come is "
+        "kept as NAME.part for the next time. Make room there, or choose another folder by -d.\n"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["toy.part", "toy.part.from"]
+    assert main(["toy", "-d", str(folder), "--port", port]) == 0
+    assert (folder / "toy").read_bytes() == bytes(5000)
 
 
 @pytest.mark.parametrize("args", [[], ["minst"], ["mnist", "--unknown"]])

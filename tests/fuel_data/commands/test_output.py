@@ -1,5 +1,7 @@
+import contextlib
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -146,6 +148,55 @@ def test_what_cannot_be_written_is_refused_in_words_and_nothing_is_left(
     assert "could not be written: " in error and words in error
     assert sorted(os.listdir(tmp_path)) == ["file", "pipe.h5"]
     assert (tmp_path / "file").read_text() == "old" and (tmp_path / "pipe.h5").is_fifo()
+
+
+@contextlib.contextmanager
+def files_of_at_most(num_bytes):
+    """Let the disk be full, as far as this process sees."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+STREAM = """
+import numpy
+from fuel_data.datasets import IndexableDataset
+
+def build():
+    return IndexableDataset({"x": numpy.zeros((500, 100))}).get_example_stream()
+"""
+
+
+@pytest.mark.parametrize("num_bytes", [0, 3000, 120_000])
+@pytest.mark.parametrize(
+    ("main", "args"),
+    [
+        (convert, ["digits", "-r", "old"]),
+        (convert, ["stream", "--train", "recipe.py:build", "-r", "old"]),
+        (info, ["DIGITS", "--preview", "old.hdf5"]),
+    ],
+    ids=["digits", "stream", "preview"],
+)
+def test_on_a_full_disk_the_old_file_stays_and_nothing_else(
+    digits, tmp_path, monkeypatch, capsys, main, args, num_bytes
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.py").write_text(STREAM)
+    (tmp_path / "old.hdf5").write_text("old")
+    is_picture = main is info
+    with files_of_at_most(num_bytes // 10 if is_picture else num_bytes):
+        status = main([str(digits) if arg == "DIGITS" else arg for arg in args])
+    sys.modules.pop("recipe", None)
+
+    assert status == 1
+    error = capsys.readouterr().err
+    assert "could not be written: File too large." in error and "Make room there, or " in error
+    assert (tmp_path / "old.hdf5").read_text() == "old"
+    left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
+    assert left == {"old.hdf5", "recipe.py"}
 
 
 @pytest.mark.parametrize(

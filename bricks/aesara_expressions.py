@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy
 from aesara import config, tensor
 from aesara.gradient import Rop
+from aesara.graph.basic import Variable as AnyVariable
 from aesara.tensor.var import TensorVariable as Variable
 
-__all__ = ["as_float", "hessian_times_vector", "l2_norm", "lengths_of"]
+__all__ = ["as_float", "hessian_times_vector", "l2_norm", "lengths_of", "of_dtype"]
 
 
 def as_float(variable: Any, dtype: str | None = None) -> Variable:
@@ -31,6 +33,26 @@ def as_float(variable: Any, dtype: str | None = None) -> Variable:
     if variable.dtype.startswith(("float", "complex")):
         return variable
     return variable.astype(dtype or config.floatX)
+
+
+def of_dtype(value: Any, dtype: str) -> Any:
+    """Make a number a constant of a dtype.
+
+    Aesara would round numbers of Python to ``floatX``, and widen what meets those of numpy.
+
+    Parameters
+    ----------
+    value : float or Variable
+        The number. A variable is returned as it is.
+    dtype : str
+        The dtype of what it meets.
+
+    Returns
+    -------
+    array or Variable
+        Without axes, if it was a number.
+    """
+    return value if isinstance(value, AnyVariable) else numpy.asarray(value, dtype)
 
 
 def lengths_of(variable: Variable) -> list[Any]:

@@ -7,7 +7,7 @@ from aesara import tensor
 from aesara.tensor import special
 from aesara.tensor.var import TensorVariable as Variable
 
-from bricks.aesara_expressions import as_float, l2_norm, lengths_of
+from bricks.aesara_expressions import as_float, l2_norm, lengths_of, of_dtype
 from bricks.base import Brick, application, lazy
 from bricks.checks import check_ndim, check_sizes, describe
 from bricks.interfaces import (
@@ -312,7 +312,8 @@ class LeakyRectifier(Activation):
     def apply(self, input_: Variable) -> Variable:
         """Apply it to an input of any shape; integers are taken as floating-point numbers."""
         input_ = as_float(input_)
-        return tensor.switch(tensor.gt(input_, 0), input_, self._leak * input_)
+        leak = of_dtype(self._leak, input_.dtype)
+        return tensor.switch(tensor.gt(input_, 0), input_, leak * input_)
 
 
 class Softmax(Brick):

@@ -7,6 +7,7 @@ from typing import Any
 
 from aesara.tensor.var import TensorVariable as Variable
 
+from bricks.aesara_expressions import of_dtype
 from bricks.attention.base import GenericSequenceAttention, ShallowEnergyComputer
 from bricks.base import application, lazy
 from bricks.checks import describe
@@ -264,4 +265,5 @@ class DotProductAttention(MatchingAttention):
 
     def _match(self, preprocessed_attended: Variable, matched: Variable) -> Any:
         energies = (preprocessed_attended * matched).sum(axis=-1)
-        return energies / math.sqrt(self.match_dim) if self.scaled else energies
+        scale = of_dtype(math.sqrt(self.match_dim), energies.dtype)
+        return energies / scale if self.scaled else energies

@@ -6,7 +6,7 @@ from aesara import config, tensor
 from aesara.raise_op import Assert
 from aesara.tensor.var import TensorVariable as Variable
 
-from bricks.aesara_expressions import as_float
+from bricks.aesara_expressions import as_float, of_dtype
 from bricks.base import application
 from bricks.checks import check_ndim
 from bricks.cost.base import Cost
@@ -105,7 +105,8 @@ class CategoricalCrossEntropy(Cost):
     def _smooth(self, costs: Variable, logarithms: Variable) -> Variable:
         """Mix costs with those of a target that all classes share evenly."""
         even = -logarithms.mean(axis=-1)
-        return (1 - self.label_smoothing) * costs + self.label_smoothing * even
+        share = self.label_smoothing
+        return of_dtype(1 - share, costs.dtype) * costs + of_dtype(share, even.dtype) * even
 
 
 class MisclassificationRate(Cost):

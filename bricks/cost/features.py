@@ -5,6 +5,7 @@ from typing import Any
 from aesara import tensor
 from aesara.tensor.var import TensorVariable as Variable
 
+from bricks.aesara_expressions import of_dtype
 from bricks.base import application
 from bricks.cost.base import Cost, CostMatrix, matching_pair
 from bricks.saturation import logits_of, unless_replaced
@@ -107,7 +108,7 @@ class HuberError(CostMatrix):
         """Cost of each feature of each example; see `CostMatrix.cost_matrix`."""
         y, y_hat = matching_pair(application.path, y, y_hat)
         difference = tensor.abs(y - y_hat)
-        small = tensor.minimum(difference, self.delta)
+        small = tensor.minimum(difference, of_dtype(self.delta, difference.dtype))
         # Half a square up to delta, and a line from there on: one formula for both.
         return small * (difference - 0.5 * small)
 
@@ -173,4 +174,4 @@ class CosineDistance(Cost):
     def _length(self, vectors: Variable) -> Variable:
         squares = (vectors**2).sum(axis=-1)
         # What the root is taken of is guarded: its slope at 0 is infinite.
-        return tensor.sqrt(tensor.maximum(squares, self.epsilon**2))
+        return tensor.sqrt(tensor.maximum(squares, of_dtype(self.epsilon**2, squares.dtype)))

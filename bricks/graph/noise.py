@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy
 from aesara import tensor
 from aesara.graph.basic import Apply, Variable
 
+from bricks.aesara_expressions import of_dtype
 from bricks.filter import get_application_call, get_brick
 from bricks.graph.computation import ComputationGraph
 from bricks.graph.steps import element_of_step, lengths_outside, loops_around
@@ -91,6 +91,7 @@ def apply_dropout(
 
     Examples
     --------
+    >>> import numpy
     >>> from aesara import tensor
     >>> from bricks import Identity, xla
     >>> from bricks.filter import VariableFilter
@@ -133,7 +134,7 @@ def apply_dropout(
 
         mask = masks.get(variable)
         mask = place.drawn(variable, draw) if mask is None else place.given(variable, mask)
-        dropped = variable * mask / _of_dtype(divisor, variable.dtype)
+        dropped = variable * mask / of_dtype(divisor, variable.dtype)
         add_role(dropped, DROPOUT)
         return dropped
 
@@ -189,7 +190,7 @@ def apply_noise(
             return stream.normal(size=size, dtype=variable.dtype)
 
         noise = place.drawn(variable, draw)
-        return variable + noise * _of_dtype(level, variable.dtype)
+        return variable + noise * of_dtype(level, variable.dtype)
 
     return _replace_at_random(computation_graph, variables, "noise", add_noise, rng, seed)
 
@@ -281,11 +282,6 @@ class _Placing:
         for _ in loops:
             value = element_of_step(value)
         return value
-
-
-def _of_dtype(value: Any, dtype: str) -> Any:
-    """Return a number as a constant of a dtype: Aesara would round it to floatX."""
-    return value if isinstance(value, Variable) else numpy.asarray(value, dtype=dtype)
 
 
 def _replace_at_random(

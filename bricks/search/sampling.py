@@ -6,6 +6,7 @@ from typing import Any
 
 from aesara import tensor
 
+from bricks.aesara_expressions import of_dtype
 from bricks.search.base import Search, check
 from bricks.search.loop import State, minus_infinity, top
 from bricks.simple import Softmax
@@ -86,7 +87,7 @@ class SamplingSearch(Search):
         self._stream = RandomStream(seed, name="search")
 
     def _choose(self, log_probs: Any, state: State) -> tuple[Any, Any]:
-        log_probs = log_probs / self.temperature
+        log_probs = log_probs / of_dtype(self.temperature, log_probs.dtype)
         if self.top_k is not None:
             number = tensor.minimum(self.top_k, log_probs.shape[-1])
             least = top(log_probs, number)[0].min(axis=-1, keepdims=True)

@@ -1,9 +1,14 @@
+import math
+
 import numpy
 import pytest
 from aesara import tensor
 
-from bricks import aesara_expressions, theano_expressions, xla
+from bricks import LeakyRectifier, aesara_expressions, theano_expressions, xla
 from bricks.aesara_expressions import as_float, hessian_times_vector, l2_norm, lengths_of
+from bricks.attention import DotProductAttention
+from bricks.cost import CategoricalCrossEntropy, HuberError
+from bricks.initialization import Constant
 
 
 def test_the_norm_of_several_tensors_is_that_of_one_long_vector():
@@ -56,3 +61,30 @@ def test_lengths_are_numbers_where_they_are_known():
 
 def test_the_name_that_blocks_had_is_there():
     assert theano_expressions.l2_norm is aesara_expressions.l2_norm
+
+
+def test_numbers_of_settings_are_neither_rounded_nor_widen_what_they_meet():
+    narrow, wide = tensor.fmatrix("narrow"), tensor.dmatrix("wide")
+    sizes = {"state_names": ["s"], "state_dims": [1], "attended_dim": 1}
+    schemes = {"weights_init": Constant(1), "biases_init": Constant(0)}
+    attention = DotProductAttention(3, scaled=True, **sizes, **schemes)
+    attention.initialize()
+    third = numpy.float64(1 / 3)
+
+    def results(x):
+        smoothed = CategoricalCrossEntropy(third).costs(tensor.constant([0]), x)
+        energies = attention.compute_energies(x[:, :1, None], None, {"s": x[:, :1]})
+        return [
+            LeakyRectifier(third).apply(-x),
+            HuberError(third).cost_matrix(tensor.zeros((1, 2), x.dtype), x),
+            smoothed,
+            energies,
+        ]
+
+    x = numpy.array([[1.0, 2.0]])
+    found = xla.function([wide], results(wide))(x)
+
+    expected = [-x / 3, (x - 1 / 6) / 3, [-math.log(2) / 6], [[math.sqrt(3)]]]
+    for one, other in zip(found, expected, strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=1e-14)
+    assert {result.dtype for result in results(narrow)} == {"float32"}

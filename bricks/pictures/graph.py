@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from aesara.graph.basic import Variable
@@ -11,6 +12,7 @@ from bricks.pictures.calls import CallGraph, Node
 from bricks.pictures.layered import place_in_layers
 from bricks.pictures.svg import Box, Picture, curve, make_picture
 from bricks.select import Selector
+from bricks.utils.plain import is_integer
 
 __all__ = ["draw_graph"]
 
@@ -37,8 +39,10 @@ def draw_graph(outputs: Any, depth: int | None = None) -> Picture:
 
     Raises
     ------
+    TypeError
+        If something else is to be drawn.
     ValueError
-        If `depth` is not positive.
+        If `depth` is no positive integer.
 
     Examples
     --------
@@ -49,11 +53,11 @@ def draw_graph(outputs: Any, depth: int | None = None) -> Picture:
     >>> draw_graph(y_hat, depth=1).svg.count("<g>")  # the input, the MLP, the output
     3
     """
-    if depth is not None and depth < 1:
-        raise ValueError(f"draw_graph: `depth` must be at least 1, the top bricks; got {depth!r}.")
-    if isinstance(outputs, Variable):
-        outputs = [outputs]
-    graph = CallGraph(getattr(outputs, "outputs", outputs), depth)
+    if depth is not None and (not is_integer(depth) or depth < 1):
+        raise ValueError(
+            f"draw_graph: `depth` must be an integer from 1, the top bricks; got {depth!r}."
+        )
+    graph = CallGraph(_outputs_of(outputs), depth)
     numbers = {node: number for number, node in enumerate(graph.nodes)}
     boxes = [_box(node) for node in graph.nodes]
     edges = {(numbers[start], numbers[end]): names for (start, end), names in graph.edges.items()}
@@ -64,6 +68,20 @@ def draw_graph(outputs: Any, depth: int | None = None) -> Picture:
     names = ", ".join(str(output.name) for output in graph.outputs)
     points = [point for line in lines.values() for point in line]
     return make_picture(boxes, curves, f"Graph of {names}, by brick", points)
+
+
+def _outputs_of(given: Any) -> list[Variable]:
+    if isinstance(given, Variable):
+        return [given]
+    given = getattr(given, "outputs", given)
+    outputs = list(given) if isinstance(given, Iterable) else [given]
+    for output in outputs:
+        if not isinstance(output, Variable):
+            raise TypeError(
+                f"draw_graph: expected variables or a Model; got {output!r}. `draw_bricks` draws "
+                "bricks."
+            )
+    return outputs
 
 
 def _box(node: Node) -> Box:

@@ -142,7 +142,7 @@ def test_the_graph_of_the_top_bricks_leaves_out_what_is_below_them():
 
     assert "mlp" in drawn.titles
     assert not any("linear" in title for title in drawn.titles)
-    with pytest.raises(ValueError, match="draw_graph: `depth` must be at least 1.*got 0"):
+    with pytest.raises(ValueError, match="draw_graph: `depth` must be an integer from 1.*got 0"):
         make_classifier().draw_graph(depth=0)
 
 
@@ -209,6 +209,12 @@ def test_names_are_escaped_and_pictures_are_saved_and_shown(tmp_path):
 def test_other_things_than_bricks_are_refused():
     with pytest.raises(TypeError, match="draw_bricks: expected bricks or a Model; got 'mlp'"):
         draw_bricks(["mlp"])
+
+
+@pytest.mark.parametrize("thing", [Tanh(), ["y"], None])
+def test_other_things_than_variables_have_no_graph(thing):
+    with pytest.raises(TypeError, match="draw_graph: expected variables or a Model; got .*bricks"):
+        draw_graph(thing)
 
 
 PICTURE = """

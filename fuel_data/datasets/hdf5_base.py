@@ -19,7 +19,7 @@ from fuel_data.datasets.hdf5_heaps import check_lengths
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
-from fuel_data.utils.digests import SAMPLE_BYTES, digest, fingerprint
+from fuel_data.utils.digests import SAMPLE_BYTES, digest, known_fingerprint
 from fuel_data.utils.subset import Request, Subset, is_integer
 
 logger = logging.getLogger(__name__)
@@ -272,18 +272,19 @@ class HDF5Dataset(Dataset):
         files = {path for dataset in datasets for path in other_files(dataset)}
         # A source may be a link to another file.
         files |= {dataset.file.filename for dataset in datasets} - {h5file.filename}
+        others = [known_fingerprint(path) for path in sorted(files)]
         return {
             **super().identity(),
             "file": os.path.basename(self.path),
             **self._find_fingerprint(h5file),
             "header": digest([self.about(h5file), layout, chosen]),
-            **({"other_files": [fingerprint(path) for path in sorted(files)]} if files else {}),
+            **({"other_files": others} if others else {}),
         }
 
     def _find_fingerprint(self, h5file: h5py.File) -> dict[str, Any]:
         # A file that is being written has no fingerprint yet, and one in memory has no path.
         if h5file.mode == "r" and os.path.isfile(h5file.filename) and h5file.driver == "sec2":
-            return fingerprint(h5file.filename)
+            return known_fingerprint(h5file.filename)
         return {"size": h5file.id.get_filesize()}
 
     def _time(self) -> int | None:

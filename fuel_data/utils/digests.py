@@ -1,5 +1,6 @@
 """Digests of plain data and of files, the same in every process."""
 
+import functools
 import hashlib
 import json
 import os
@@ -90,6 +91,29 @@ def fingerprint(path: str) -> dict[str, Any]:
                 file.seek((size - length) * number // (NUM_SAMPLES - 1))
                 content.update(file.read(length))
     return {"size": size, "content": content.hexdigest()}
+
+
+def known_fingerprint(path: str) -> dict[str, Any]:
+    """Give the fingerprint of a file, which is read only if it was written since this was asked.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    dict of plain data
+        As of `fingerprint`.
+    """
+    version = settled_version(path)
+    return fingerprint(path) if version is None else dict(_fingerprint_of(path, version))
+
+
+@functools.lru_cache(maxsize=1024)
+def _fingerprint_of(path: str, version: tuple[int, ...]) -> dict[str, Any]:
+    del version  # It is part of what is remembered.
+    return fingerprint(path)
 
 
 def settled_version(path: str | os.PathLike[str] | int) -> tuple[int, ...] | None:

@@ -1,10 +1,19 @@
+import os
 import subprocess
 import sys
+import time
 
 import numpy
 import pytest
 
-from fuel_data.utils.digests import digest, file_digest
+from fuel_data.utils import digests
+from fuel_data.utils.digests import (
+    digest,
+    file_digest,
+    fingerprint,
+    known_fingerprint,
+    settled_version,
+)
 
 
 def test_the_order_of_keys_and_tuple_or_list_do_not_count():
@@ -56,3 +65,40 @@ def test_the_digest_of_a_file_is_that_of_its_bytes(tmp_path):
     # RFC 1321 and FIPS 180-2 give these as examples.
     assert file_digest(tmp_path / "file", "md5") == "900150983cd24fb0d6963f7d28e17f72"
     assert file_digest(tmp_path / "file").startswith("ba7816bf8f01cfea")
+
+
+def test_a_fingerprint_is_known_as_long_as_nobody_writes_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    os.utime(path, (10**9, 10**9))
+    before = known_fingerprint(str(path))
+    assert before == fingerprint(str(path))
+    assert settled_version(path) is None, "it may be written again without another time"
+    now = time.time_ns() + 10**10
+    monkeypatch.setattr(digests.time, "time_ns", lambda: now)
+    read = []
+    monkeypatch.setattr(digests, "fingerprint", lambda path: read.append(path) or {"size": 3})
+
+    for _ in range(3):
+        known_fingerprint(str(path)).clear()
+    assert known_fingerprint(str(path)) == {"size": 3}
+    assert read == [str(path)]
+
+    # Another content, of the same length and time.
+    path.write_bytes(b"abd")
+    os.utime(path, (10**9, 10**9))
+    for _ in range(3):
+        known_fingerprint(str(path))
+    assert read == [str(path)] * 2
+
+
+def test_versions_of_an_open_file_are_told_by_its_descriptor(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "_SETTLED_NANOSECONDS", -(10**10))
+    (tmp_path / "old").write_bytes(b"abc")
+    (tmp_path / "new").write_bytes(b"abc")
+    with open(tmp_path / "old", "rb") as file:
+        before = settled_version(file.fileno())
+        assert before == settled_version(tmp_path / "old")
+        (tmp_path / "new").replace(tmp_path / "old")
+        assert settled_version(file.fileno())[1] == before[1]
+        assert settled_version(tmp_path / "old")[1] != before[1]

@@ -11,6 +11,7 @@ import numpy
 
 from fuel_data.converters.images import open_image
 from fuel_data.datasets.hdf5 import H5PYDataset
+from fuel_data.datasets.hdf5_files import open_file
 from fuel_data.datasets.hdf5_format import get_all_splits
 from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
@@ -65,9 +66,13 @@ def preview(
     image_module = import_pillow("A preview")
     if num_examples < 1:
         raise ValueError(f"preview: `num_examples` must be at least 1; got {num_examples}.")
-    with h5py.File(path, mode="r") as h5file:
-        split = split or get_all_splits(h5file)[0]
-        classes = _class_names(h5file)
+    with open_file(path) as h5file:
+        splits = get_all_splits(h5file)
+        if not splits:
+            raise ValueError(f"{os.fspath(path)} has no split, so there is nothing to draw.")
+        split = split or splits[0]
+        names = class_names(h5file)
+    classes = {} if names is None else {"targets": names}
     dataset: Any = H5PYDataset(path, (split,), sources=sources)
     if not dataset.num_examples:
         raise ValueError(f"{os.fspath(path)}: the split {split!r} has no example to draw.")
@@ -93,11 +98,23 @@ def preview(
     return _sheet(image_module, title, cells)
 
 
-def _class_names(h5file: h5py.File) -> dict[str, list[str]]:
-    if "class_names" not in h5file or "targets" not in h5file:
-        return {}
-    names = h5file["class_names"][()]
-    return {"targets": [os.fsdecode(name) for name in names]}
+def class_names(h5file: h5py.File) -> list[str] | None:
+    """Read what the numbers in the source `targets` stand for.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file of Fuel's format.
+
+    Returns
+    -------
+    list of str or None
+        The texts of the data set ``class_names``; None if there is no such one.
+    """
+    found = h5file.get("class_names")
+    if not isinstance(found, h5py.Dataset) or h5py.check_string_dtype(found.dtype) is None:
+        return None
+    return [os.fsdecode(name) for name in numpy.atleast_1d(found[()]).ravel()]
 
 
 def _places(num: int, wanted: int) -> list[int]:

@@ -18,6 +18,7 @@ from fuel_data.commands.output import say, tidy, writing
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_files import open_file
+from fuel_data.previews import class_names
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.paths import find_in_data_path
@@ -119,20 +120,19 @@ def _provenance_lines(h5file: h5py.File) -> Iterator[str]:
 
 
 def _source_lines(h5file: h5py.File) -> Iterator[str]:
-    ragged = hdf5_format.get_vlen_sources(h5file)
-    labels = hdf5_format.get_axis_labels(h5file)
-    sources = hdf5_format.get_all_sources(h5file)
+    described = hdf5_format.describe_sources(h5file)
     yield "sources"
-    width = max(map(len, sources))
-    for source in sources:
-        axes = ", ".join(label or "?" for label in labels[source] or ()) or "no labels"
+    width = max(map(len, described), default=0)
+    for source, (is_ragged, labels) in described.items():
+        axes = ", ".join(label or "?" for label in labels or ()) or "no labels"
         dataset = h5file[source]
-        yield f"  {source:{width}} {_kind(dataset, source in ragged)}, axes: {axes}"
+        yield f"  {source:{width}} {_kind(dataset, is_ragged)}, axes: {axes}"
         indent = " " * (width + 3)
-        for line in (*_range_lines(dataset), *_length_lines(dataset, labels[source])):
+        for line in (*_range_lines(dataset), *_length_lines(dataset, labels)):
             yield indent + line
-    if "class_names" in h5file:
-        yield f"  classes: {_classes(h5file['class_names'])}"
+    names = class_names(h5file)
+    if names is not None:
+        yield f"  classes: {_classes(names)}"
 
 
 def _range_lines(dataset: h5py.Dataset) -> Iterator[str]:
@@ -146,7 +146,11 @@ def _range_lines(dataset: h5py.Dataset) -> Iterator[str]:
     not_finite = sum(piece.size for piece in pieces) - sum(piece.size for piece in values)
     if values:
         low, high = min(piece.min() for piece in values), max(piece.max() for piece in values)
-        yield f"from {low:g} to {high:g}{_how_many(dataset)}"
+        # Large whole numbers would lose digits.
+        shown = [
+            f"{value:g}" if value.dtype.kind == "f" else str(int(value)) for value in (low, high)
+        ]
+        yield f"from {' to '.join(shown)}{_how_many(dataset)}"
     if not_finite:
         yield f"{not_finite:,} values are not finite{_how_many(dataset)}"
 
@@ -182,7 +186,8 @@ def _length_lines(dataset: h5py.Dataset, labels: Sequence[str] | None) -> Iterat
     """Draw how long the examples of a ragged source are, along each axis that varies."""
     if h5py.check_vlen_dtype(dataset.dtype) is None or not len(dataset):
         return
-    if not dataset.dims or "shapes" not in list(dataset.dims[0]):
+    scales = hdf5_format.scales(dataset)
+    if "shapes" not in scales:
         rows, is_all = _rows(dataset)
         lengths = Counter(len(item) for item in dataset[:rows])
         if len(lengths) > 1:
@@ -190,7 +195,7 @@ def _length_lines(dataset: h5py.Dataset, labels: Sequence[str] | None) -> Iterat
             if not is_all:
                 yield f"of the first {rows:,} examples"
         return
-    shapes = dataset.dims[0]["shapes"][()]
+    shapes = scales["shapes"][()]
     for axis in range(shapes.shape[1]):
         sizes, counts = numpy.unique(shapes[:, axis], return_counts=True)
         name = labels[axis + 1] if labels and len(labels) > axis + 1 else f"axis {axis + 1}"
@@ -202,10 +207,9 @@ def _length_lines(dataset: h5py.Dataset, labels: Sequence[str] | None) -> Iterat
         yield from (f"  {line}" for line in draw_histogram(lengths))
 
 
-def _classes(names: h5py.Dataset) -> str:
-    shown = [os.fsdecode(name) for name in names[:MAX_CLASSES]]
-    left = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {left:,} more" if left else "")
+def _classes(names: Sequence[str]) -> str:
+    left = len(names) - MAX_CLASSES
+    return ", ".join(names[:MAX_CLASSES]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def _kind(dataset: h5py.Dataset, ragged: bool) -> str:
@@ -219,7 +223,7 @@ def _kind(dataset: h5py.Dataset, ragged: bool) -> str:
 def _split_lines(h5file: h5py.File) -> Iterator[str]:
     rows = hdf5_format.split_rows(h5file)
     yield "splits"
-    width = max(len(row.split) for row in rows)
+    width = max((len(row.split) for row in rows), default=0)
     for split in hdf5_format.get_all_splits(h5file):
         for row in rows:
             if row.split == split and row.available:

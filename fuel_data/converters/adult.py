@@ -6,7 +6,6 @@ both splits, and for a part of the table.
 """
 
 import argparse
-import csv
 import json
 import os
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from fuel_data.converters.inputs import (
     check_count,
     check_digests,
     find_inputs,
+    read_rows,
 )
 from fuel_data.utils.names import nearest_name
 
@@ -144,18 +144,16 @@ def column_names() -> list[str]:
 def _read(path: str) -> tuple[numpy.ndarray, numpy.ndarray]:
     columns = {name: index for index, name in enumerate(column_names())}
     features, targets = [], []
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, skipinitialspace=True)
-        for row in reader:
-            # The first line of the test table says what it is.
-            if not row or row[0].startswith("|") or "?" in row:
-                continue
-            try:
-                target, values = _read_record(row, columns)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
-            features.append(values)
-            targets.append([target])
+    for line, row in read_rows(path, skipinitialspace=True):
+        # The first line of the test table says what it is.
+        if not row or row[0].startswith("|") or "?" in row:
+            continue
+        try:
+            target, values = _read_record(row, columns)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {line}: {error}") from error
+        features.append(values)
+        targets.append([target])
     shape = (-1, len(columns))
     return numpy.array(features, "float64").reshape(shape), numpy.array(targets, bool)
 

@@ -134,6 +134,7 @@ def fill_hdf5_file(
         If lengths, dtypes, shapes or the number of labels do not fit, if a source cannot be
         stored, or if the file was not made by `new_hdf5_file` and cannot hold so many splits.
     """
+    data = list(data)
     for entry in data:
         if not isinstance(entry, (list, tuple)) or not 3 <= len(entry) <= 4:
             raise ValueError(

@@ -1,8 +1,10 @@
 """The files that converters of known data sets read: found, and compared with published ones."""
 
 import argparse
+import csv
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.algorithms import algorithm_of
@@ -35,6 +37,37 @@ def find_inputs(directory: str | os.PathLike[str], names: Iterable[str]) -> list
     if missing:
         raise MissingInputFiles(f"Not in the folder {folder!r}", missing)
     return list(paths.values())
+
+
+def read_rows(path: str, **options: Any) -> Iterator[tuple[int, list[str]]]:
+    """Read a table with commas.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8.
+    **options
+        For `csv.reader`.
+
+    Yields
+    ------
+    line : int
+        Number of the line, or of the last one of the row.
+    row : list of str
+        Its cells.
+
+    Raises
+    ------
+    ValueError
+        If it is no text, or no table.
+    """
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, **options)
+            for row in reader:
+                yield reader.line_num, row
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
 
 
 def check_digest(path: str | os.PathLike[str], expected: str) -> None:

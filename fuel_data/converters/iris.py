@@ -1,7 +1,6 @@
 """Fisher's irises, the table `iris.data` of UCI, as an HDF5 file."""
 
 import argparse
-import csv
 import os
 from collections.abc import Callable
 
@@ -13,6 +12,7 @@ from fuel_data.converters.inputs import (
     check_count,
     check_digests,
     find_inputs,
+    read_rows,
 )
 
 FILE = "iris.data"
@@ -71,22 +71,22 @@ def convert_iris(
 
 def _read(path: str) -> tuple[numpy.ndarray, numpy.ndarray]:
     features, targets = [], []
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        for row in filter(None, reader):
-            try:
-                *numbers, name = row
-                lengths = [float(number) for number in numbers]
-                target = CLASSES.index(name)
-                if len(lengths) != 4:
-                    raise ValueError(f"{len(lengths)} numbers")
-            except ValueError as error:
-                raise ValueError(
-                    f"{path}, line {reader.line_num}: expected four numbers and one of "
-                    f"{', '.join(CLASSES)}; got {','.join(row)!r}."
-                ) from error
-            features.append(lengths)
-            targets.append([target])
+    for line, row in read_rows(path):
+        if not row:
+            continue
+        try:
+            *numbers, name = row
+            lengths = [float(number) for number in numbers]
+            target = CLASSES.index(name)
+            if len(lengths) != 4:
+                raise ValueError(f"{len(lengths)} numbers")
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {line}: expected four numbers and one of {', '.join(CLASSES)}; got "
+                f"{','.join(row)!r}."
+            ) from error
+        features.append(lengths)
+        targets.append([target])
     return numpy.array(features, "float32").reshape(-1, 4), numpy.array(targets, "uint8")
 
 

@@ -71,6 +71,11 @@ def read_provenance(h5file: h5py.File) -> dict[str, Any]:
     dict
         ``command``, ``date``, ``format``, ``converter`` (texts), ``libraries`` and ``inputs``
         (dicts); None for what the file does not say.
+
+    Raises
+    ------
+    ValueError
+        If it says it in another way.
     """
     names = {
         "command": "fuel_convert_command",
@@ -82,12 +87,27 @@ def read_provenance(h5file: h5py.File) -> dict[str, Any]:
     }
     found: dict[str, Any] = {key: _text(h5file, name) for key, name in names.items()}
     for key in ("libraries", "inputs"):
-        found[key] = None if found[key] is None else json.loads(found[key])
+        found[key] = None if found[key] is None else _by_name(h5file, names[key], found[key])
     return found
+
+
+def _by_name(h5file: h5py.File, name: str, text: str) -> dict[str, str]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise ValueError(
+            f"{h5file.filename}: the attribute {name!r} must be JSON, names and texts; it is "
+            f"{text[:60]!r}."
+        )
+    return values
 
 
 def _text(h5file: h5py.File, name: str) -> str | None:
     value = h5file.attrs.get(name)
+    if not isinstance(value, (str, bytes, type(None))):
+        raise ValueError(f"{h5file.filename}: the attribute {name!r} must be a text.")
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
@@ -106,5 +126,10 @@ def _library_versions() -> dict[str, str]:
 
 
 def _date() -> str:
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is not None and not given.isdecimal():
+        raise ValueError(
+            f"SOURCE_DATE_EPOCH must be a number of seconds since 1970; got {given!r}. Unset it."
+        )
+    seconds = int(time.time() if given is None else given)
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

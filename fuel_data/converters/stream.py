@@ -125,7 +125,7 @@ def _drain(
                 left = None if left is None else left - len(batch[0])
                 count += len(batch[0])
     except Exception as error:
-        error.add_note(f"The stream of split {split!r} had given {count:,} examples.")
+        error.add_note(f"The stream of split {split!r} had given {count:,} examples before.")
         raise
     if not all(spool.shapes for spool in spools.values()):
         raise ValueError(f"The stream of split {split!r} gives no examples: {stream!r}.")
@@ -218,19 +218,32 @@ class _Spool:
                 self._texts.append(str(item) if isinstance(item, str) else bytes(item))
                 self._count(1, ())
                 continue
-            # An empty list says nothing of its dtype.
-            is_empty = isinstance(item, (list, tuple)) and not item
-            self._add_array(numpy.asarray(item, (self._dtype or int) if is_empty else None)[None])
+            self._add_array(self._array(item)[None])
+
+    def _array(self, item: Any) -> numpy.ndarray:
+        # An empty list says nothing of its dtype.
+        is_empty = isinstance(item, (list, tuple)) and not item
+        try:
+            return numpy.asarray(item, (self._dtype or int) if is_empty else None)
+        except ValueError as error:
+            raise ValueError(f"An example of {self.who} is no array: {error}") from error
 
     def _add_array(self, batch: numpy.ndarray) -> None:
+        if batch.dtype.hasobject:
+            found = type(batch.ravel()[0]).__name__ if batch.size else "nothing"
+            raise ValueError(
+                f"The examples of {self.who} are objects of Python, such as {found}, which HDF5 "
+                "has not. Put Mapping over the stream, and give arrays, numbers or texts."
+            )
         if self._dtype is None:
             self._dtype = batch.dtype
-        if batch.dtype != self._dtype or batch.dtype.hasobject:
+        if batch.dtype != self._dtype:
             raise ValueError(
-                f"The examples of {self.who} must all have one dtype that HDF5 has; got "
-                f"{batch.dtype} after {self._dtype}. Put Cast over the stream."
+                f"The examples of {self.who} must all have one dtype; got {batch.dtype} after "
+                f"{self._dtype}. Put Cast over the stream."
             )
-        self._file.write(numpy.ascontiguousarray(batch).data)
+        # Dates have no buffer.
+        self._file.write(batch.tobytes())
         self.nbytes += batch.nbytes
         self._count(len(batch), batch.shape[1:])
 

@@ -119,19 +119,10 @@ def read_csv(
     ValueError
         If a name is not known or stands twice, or if a cell is no number.
     """
-    with open_(path, encoding="utf-8-sig") as file:
-        names = next(csv.reader(file), [])
-        _check_header(path, names)
-        chosen = {name: [name] for name in names}
-        if columns is not None:
-            chosen = {key: _choose(path, names, text) for key, text in columns.items()}
-        try:
-            with warnings.catch_warnings():
-                # A file without lines gets an error below instead of a warning.
-                warnings.simplefilter("ignore", UserWarning)
-                table = numpy.loadtxt(file, delimiter=",", comments=None, quotechar='"', ndmin=2)
-        except ValueError as error:
-            raise ValueError(_bad_cell(path, names) or f"{path}: {error}") from error
+    try:
+        names, chosen, table = _read_table(path, columns)
+    except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
     if table.size == 0:
         raise ValueError(f"{path} has no lines after the names of the columns.")
     if table.shape[1] != len(names):
@@ -144,10 +135,34 @@ def read_csv(
     }
 
 
+def _read_table(
+    path: str | os.PathLike[str], columns: Mapping[str, str] | None
+) -> tuple[list[str], dict[str, list[str]], numpy.ndarray]:
+    """Read the names of the columns, those of each source, and the numbers."""
+    with open_(path, encoding="utf-8-sig") as file:
+        names = next(csv.reader(file), [])
+        _check_header(path, names)
+        chosen = {name: [name] for name in names}
+        if columns is not None:
+            chosen = {key: _choose(path, names, text) for key, text in columns.items()}
+        try:
+            with warnings.catch_warnings():
+                # A file without lines gets an error instead of a warning.
+                warnings.simplefilter("ignore", UserWarning)
+                table = numpy.loadtxt(file, delimiter=",", comments=None, quotechar='"', ndmin=2)
+        except UnicodeDecodeError:
+            raise
+        except ValueError as error:
+            raise ValueError(_bad_cell(path, names) or f"{path}: {error}") from error
+    return names, chosen, table
+
+
 def _check_header(path: str | os.PathLike[str], names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: the first line has twice {', '.join(map(repr, twice))}.")
+    if not all(names) or any("\0" in name for name in names):
+        raise ValueError(f"{path}: the first line must name every column; it is {names}.")
     if not names or all(_is_number(name) for name in names):
         raise ValueError(f"{path}: the first line must name the columns; it is {names}.")
 

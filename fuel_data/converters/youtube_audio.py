@@ -72,7 +72,10 @@ def convert_youtube_audio(
         if os.fstat(samples.fileno()).st_size == 0:
             raise ValueError(f"{path}: there is no sound in it.")
         sound = numpy.memmap(samples, "<i2", "r").reshape(1, -1, channels)
-        with new_hdf5_file(output) as h5file, progress_bar(output, sound.nbytes) as progress:
+        with (
+            new_hdf5_file(output) as h5file,
+            progress_bar(os.path.basename(output), sound.nbytes) as progress,
+        ):
             labels = {"features": ("batch", "time", "feature")}
             fill_hdf5_file(h5file, [("train", "features", sound)], labels, progress)
             h5file["features"].attrs[RATE_ATTRIBUTE] = sample

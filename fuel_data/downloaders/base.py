@@ -111,7 +111,18 @@ def fill_from_mirrors(
     -------
     function
         ``fill_subparser(subparser)``, which gives `default_downloader`.
+
+    Raises
+    ------
+    ValueError
+        If an address is that of no folder.
     """
+
+    if isinstance(mirrors, str) or not all(mirror.endswith("/") for mirror in mirrors):
+        raise ValueError(
+            "Mirrors must be a sequence of addresses of folders, each with a slash at its end; got "
+            f"{mirrors!r}."
+        )
 
     def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
         """Describe the downloader to `fuel-download`; the parser's defaults get the addresses."""
@@ -242,8 +253,14 @@ def download_file(
     ------
     DownloadError
         If no address gave the file. The error has the reason for each of them.
+    ValueError
+        If the digest has the length of none.
     """
     path = os.fspath(path)
+    if sha256 is not None:
+        # What is no digest is known before hours are spent.
+        algorithm_of(sha256)
+        sha256 = sha256.lower()
     if _is_there(path, sha256):
         return
     with _Part(path, sha256) as part:
@@ -251,22 +268,12 @@ def download_file(
         if _is_there(path, sha256):
             part.clear()
             return
-        failures = _fetch_from_any(urls, part, rounds, wait_s)
-        if not failures:
-            part.finish()
-            return
-    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
-    raise DownloadError(
-        f"{os.path.basename(path)} could not be fetched:{reasons}\n"
-        "Try again later, which goes on where it stopped if it can, or fetch the file by other "
-        f"means and put it at {path}."
-    )
+        _fetch_from_any(urls, part, rounds, wait_s)
+        part.finish()
 
 
-def _fetch_from_any(
-    urls: Sequence[str], part: "_Part", rounds: int, wait_s: float
-) -> dict[str, Exception]:
-    """Try addresses in turn; give why each one failed, or nothing if one did not."""
+def _fetch_from_any(urls: Sequence[str], part: "_Part", rounds: int, wait_s: float) -> None:
+    """Try addresses in turn until one gives the file."""
     failures: dict[str, Exception] = {}
     for number in range(rounds):
         left = [url for url in urls if not isinstance(failures.get(url), _Refused)]
@@ -279,8 +286,13 @@ def _fetch_from_any(
             except _network_errors() as error:
                 failures[url] = error
             else:
-                return {}
-    return failures
+                return
+    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+    raise DownloadError(
+        f"{os.path.basename(part.target)} could not be fetched:{reasons or ' no address is known.'}"
+        "\nTry again later, which goes on where it stopped if it can, or fetch the file by other "
+        f"means and put it at {part.target}."
+    )
 
 
 def download(url: str, file_handle: IO[bytes], chunk_size: int = CHUNK_BYTES) -> None:

@@ -61,6 +61,14 @@ def test_the_same_conversion_writes_the_same_bytes(tmp_path, monkeypatch):
     assert (tmp_path / "digits.hdf5").read_bytes() == first
 
 
+def test_a_date_that_is_none_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+
+    assert main(["digits", "-o", str(tmp_path)]) == 1
+    words = "SOURCE_DATE_EPOCH must be a number of seconds since 1970; got 'yesterday'. Unset it."
+    assert words in capsys.readouterr().err
+
+
 CONVERTERS = """
 import os
 

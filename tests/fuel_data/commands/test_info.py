@@ -92,3 +92,34 @@ def test_what_is_for_a_preview_is_refused_without_one(option, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["x.hdf5", *option])
     assert "--split, --sources and --num-examples go with --preview." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("fuel_convert_inputs", b"no JSON", "'fuel_convert_inputs' must be JSON, names and tex"),
+        ("fuel_convert_libraries", b"[1]", "'fuel_convert_libraries' must be JSON, names and tex"),
+        ("fuel_convert_command", [1, 2], "the attribute 'fuel_convert_command' must be a text."),
+    ],
+)
+def test_provenance_of_another_form_is_an_error_in_words(tmp_path, capsys, name, value, words):
+    convert(["digits", "-o", str(tmp_path)])
+    with h5py.File(tmp_path / "digits.hdf5", "r+") as h5file:
+        h5file.attrs[name] = numpy.bytes_(value) if isinstance(value, bytes) else value
+
+    assert main([str(tmp_path / "digits.hdf5")]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_what_is_called_class_names_and_has_none_is_passed_over(tmp_path, capsys):
+    convert(["digits", "-o", str(tmp_path)])
+    path = tmp_path / "digits.hdf5"
+    for value in ([1, 2], None):
+        with h5py.File(path, "r+") as h5file:
+            if value is None:
+                del h5file["class_names"]
+                h5file.create_group("class_names")
+            else:
+                h5file["class_names"] = value
+        assert main([str(path)]) == 0
+        assert "classes:" not in capsys.readouterr().out

@@ -33,6 +33,12 @@ def test_the_range_of_numbers_is_told(described):
     assert "from 3 to 200" in lines and "classes: cup, owl" in lines
 
 
+def test_large_whole_numbers_keep_their_digits(described):
+    lines = described({"x": numpy.array([-12345678, 2**62 + 1])})
+
+    assert f"from -12345678 to {2**62 + 1}" in lines
+
+
 def test_of_a_large_source_examples_at_equal_distances_are_looked_at(described, monkeypatch):
     monkeypatch.setattr(info, "RANGE_BYTES", 800)
     lines = described({"x": numpy.arange(1000.0)})

@@ -61,6 +61,12 @@ def test_arrays_of_a_source_follow_each_other_in_the_file(h5file):
     assert sum(written) == X.nbytes + Y[:4].nbytes
 
 
+def test_arrays_may_come_one_after_the_other(h5file):
+    fill_hdf5_file(h5file, (entry for entry in [("train", "x", X[:4]), ("test", "x", X[4:])]))
+
+    assert_array_equal(h5file["x"], X)
+
+
 def test_large_arrays_are_written_in_pieces(h5file, monkeypatch):
     monkeypatch.setattr("fuel_data.converters.sources.PIECE_BYTES", 9)
     written = []

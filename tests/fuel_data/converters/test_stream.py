@@ -108,9 +108,12 @@ def _mixed(values):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([1, 2.5], "split 'train', source 'x' must all have one dtype .* got float64 after int64"),
+        ([1, 2.5], "split 'train', source 'x' must all have one dtype; got float64 after int64"),
         ([1, "one"], "split 'train', source 'x' are texts and numbers"),
         ([], "The stream of split 'train' gives no examples"),
+        ([[[1], [2, 3]]], "An example of split 'train', source 'x' is no array: setting an array"),
+        ([None], "split 'train', source 'x' are objects of Python, such as NoneType, which HDF5"),
+        ([numpy.datetime64("2020-01-01")], "'x' has the dtype datetime64.*, which HDF5 has not"),
         (
             [[1], [[2]]],
             "Source 'x': ragged examples must be numbers of one dtype with the same num",
@@ -212,7 +215,7 @@ def test_wrong_calls_are_refused_in_words(tmp_path, monkeypatch, capsys, argumen
             r"fuel-convert stream: the code of a recipe failed:\n"
             r'  File ".*/failing_stream.py", line \d+, in refuse_seven\n'
             r'    raise KeyError\("seven"\)\n'
-            r"KeyError: 'seven'\nThe stream of split 'valid' had given 6 examples.\n",
+            r"KeyError: 'seven'\nThe stream of split 'valid' had given 6 examples before.\n",
         ),
         (
             "misbuilt",
@@ -223,7 +226,7 @@ def test_wrong_calls_are_refused_in_words(tmp_path, monkeypatch, capsys, argumen
         (
             "of_two_types",
             r"fuel-convert stream: The examples of split 'valid', source 'x' must all have one "
-            r"dtype that HDF5 has; got int64 after float64. Put Cast over the stream.\n",
+            r"dtype; got int64 after float64. Put Cast over the stream.\n",
         ),
     ],
 )

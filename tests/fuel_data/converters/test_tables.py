@@ -105,3 +105,28 @@ def test_what_is_no_array_of_numbers_is_refused_by_name(tmp_path):
             read_arrays(tmp_path / name)
     with pytest.raises(ValueError, match="only a .npy file takes the name of a source"):
         read_arrays(tmp_path / "objects.npz", "features")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe,b\n1,2\n",
+        b"a,b\n1,\xff\n",
+        b"a,b\n1,2\x00\n",
+        b"a,\x00b\n1,2\n",
+        b"a,,b\n1,2,3\n",
+    ],
+    ids=["header", "cell", "zero", "zero in header", "empty name"],
+)
+def test_a_table_that_is_no_text_or_has_no_names_is_refused_by_name(tmp_path, content):
+    (tmp_path / "x.csv").write_bytes(content)
+
+    with pytest.raises(ValueError, match=f"^{tmp_path}/x.csv"):
+        read_csv(tmp_path / "x.csv")
+
+
+def test_a_table_that_is_not_packed_as_it_says_is_refused_by_name(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(b"a,b\n1,2\n")
+
+    with pytest.raises(ValueError, match=f"^{tmp_path}/x.csv.gz cannot be read as a table: Not"):
+        read_csv(tmp_path / "x.csv.gz")

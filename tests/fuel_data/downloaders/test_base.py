@@ -12,6 +12,7 @@ from fuel_data.downloaders.base import (
     download,
     download_file,
     filename_from_url,
+    fill_from_mirrors,
 )
 from fuel_data.exceptions import NeedURLPrefix
 
@@ -348,3 +349,20 @@ def test_a_file_without_a_published_digest_has_the_one_that_was_seen_beside_it(
 
     default_downloader(tmp_path, [server.url + "/file"], ["file"], clear=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_digest_or_address_is_refused_before_anything_is_asked(fetch, server, tmp_path):
+    with pytest.raises(ValueError, match="A digest has 32 .* digits; got '123'"):
+        fetch(sha256="123")
+    with pytest.raises(DownloadError, match="file could not be fetched: no address is known.\nTry"):
+        download_file([], tmp_path / "file")
+    assert server.asked == [] and list(tmp_path.iterdir()) == []
+
+    fetch(sha256=SHA256.upper())
+    assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("mirrors", ["http://here/", ["http://here/", "http://there"]])
+def test_mirrors_are_addresses_of_folders(mirrors):
+    with pytest.raises(ValueError, match="each with a slash at its end; got .*http://here/"):
+        fill_from_mirrors(mirrors, {"a": None})

@@ -196,10 +196,10 @@ class H5PYDataset(HDF5Dataset):
             for row in hdf5_format.split_rows(h5file)
         ]
 
-    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> None:
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> bool:
         """Compare with the digests in the file, if it has some; see `HDF5Dataset.check_content`."""
         limit = None if everything else CHECKED_BYTES
-        check_digests(h5file, self.sources, limit)
+        return check_digests(h5file, self.sources, limit)
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         return {

@@ -164,7 +164,7 @@ class HDF5Dataset(Dataset):
         del h5file
         return None
 
-    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> None:
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> bool:
         """Check that the values are those that were written, if the file has digests of them.
 
         Parameters
@@ -174,18 +174,25 @@ class HDF5Dataset(Dataset):
         everything : bool, optional
             Whether to read sources of more than 64 MiB too.
 
+        Returns
+        -------
+        bool
+            Whether it has some.
+
         Raises
         ------
         OSError
             If they are not.
         """
-        del h5file, everything  # Other files have none.
+        del h5file, everything
+        return False
 
     def verify(self) -> None:
-        """Check all values of the sources against the digests in the file, if it has some.
+        """Check all values of the sources against the digests in the file.
 
-        Sources of up to 64 MiB, and 256 MiB in all, are checked whenever the file is opened for the
-        first time or has been written since; this reads larger ones too, and all anew.
+        If it has none, as files of other makers, the log says so. Sources of up to 64 MiB, and
+        256 MiB in all, are checked whenever the file is opened for the first time or has been
+        written since; this reads larger ones too, and all anew.
 
         Raises
         ------
@@ -194,7 +201,13 @@ class HDF5Dataset(Dataset):
         """
         was_open = self._shared.is_open
         try:
-            self.check_content(self._file(), everything=True)
+            if not self.check_content(self._file(), everything=True):
+                logger.warning(
+                    "%s: %s has no digests, so nothing was checked. If you know that it is right, "
+                    "write them by fuel_data.datasets.hdf5_digests.write_digests.",
+                    type(self).__name__,
+                    self.path,
+                )
         finally:
             if not was_open:
                 self._close_file()
@@ -225,16 +238,19 @@ class HDF5Dataset(Dataset):
                 axis_labels = {name: labels[name] for name in self.provides_sources}
             super().__init__(sources=sources, axis_labels=axis_labels)
             with damage_in_words(self.path):
-                self.num_examples = self.subsets[0].num_examples
+                self._count_examples()
                 self._identity = self._find_identity(h5file)
                 self.check_content(h5file)
-            self.example_iteration_scheme = SequentialExampleScheme(self.num_examples)
             self._written = self._time()
             if self.load_in_memory:
                 self.load()
         finally:
             if not was_open:
                 self._close_file()
+
+    def _count_examples(self) -> None:
+        self.num_examples = self.subsets[0].num_examples
+        self.example_iteration_scheme = SequentialExampleScheme(self.num_examples)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -246,14 +262,22 @@ class HDF5Dataset(Dataset):
         if not self._is_described():
             Dataset.sources.fset(self, sources)  # type: ignore[attr-defined]
             return
+        before = self._sources
         was_open = self._shared.is_open
         h5file = self._file()
-        Dataset.sources.fset(self, sources)  # type: ignore[attr-defined]
-        self._subsets = None
-        self.__dict__.pop("_data", None)
-        self._identity = self._find_identity(h5file)
-        if not was_open:
-            self._close_file()
+        try:
+            Dataset.sources.fset(self, sources)  # type: ignore[attr-defined]
+            self._subsets = None
+            self._count_examples()
+            self._identity = self._find_identity(h5file)
+            self.__dict__.pop("_data", None)
+        except BaseException:
+            self._sources, self._subsets = before, None
+            self._count_examples()
+            raise
+        finally:
+            if not was_open:
+                self._close_file()
 
     # What the file is, and whether it is still the same.
 

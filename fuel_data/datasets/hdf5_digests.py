@@ -110,7 +110,7 @@ def _with_shapes(h5file: h5py.File, source: str) -> list[str]:
 
 def check_digests(
     h5file: h5py.File, sources: tuple[str, ...], max_bytes: int | None = CHECKED_BYTES
-) -> None:
+) -> bool:
     """Check the values of sources against the digests in their file, if it has some.
 
     Parameters
@@ -124,13 +124,18 @@ def check_digests(
         times as many. What was found right is not read again before its file was written. With
         None everything is read.
 
+    Returns
+    -------
+    bool
+        Whether it has some.
+
     Raises
     ------
     OSError
         If the file is not what was written.
     """
     if ATTRIBUTE not in h5file.attrs:
-        return
+        return False
     try:
         expected = json.loads(bytes(h5file.attrs[ATTRIBUTE]))
         wrong = [] if digest_header(h5file) == expected[""] else ["the splits or axes"]
@@ -151,6 +156,7 @@ def check_digests(
             "yourself, delete that attribute, or renew it by "
             "fuel_data.datasets.hdf5_digests.write_digests."
         )
+    return True
 
 
 def _chosen(

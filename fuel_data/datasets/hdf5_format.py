@@ -83,8 +83,14 @@ def create_split_array(split_dict: Mapping[str, Mapping[str, Sequence[Any]]]) ->
     Raises
     ------
     ValueError
-        If there is no split or no source, or if an entry has the wrong length.
+        If there is no split or no source, or if an entry is of another kind or length.
     """
+    for split, of_split in split_dict.items():
+        if not isinstance(of_split, Mapping):
+            raise ValueError(
+                f"create_split_array: split {split!r} must be a dict from source to (start, stop); "
+                f"got {of_split!r}."
+            )
     sources = sorted({source for split in split_dict.values() for source in split})
     if not sources:
         raise ValueError("create_split_array: `split_dict` has to name a split and a source in it.")
@@ -110,7 +116,7 @@ def _row(split: str, source: str, entry: Sequence[Any] | None) -> tuple[Any, ...
     names = split.encode("utf-8"), source.encode("utf-8")
     if entry is None:
         return (*names, 0, 0, h5py.Reference(), False, b".")
-    if not 2 <= len(entry) <= 4:
+    if not isinstance(entry, Sequence) or not 2 <= len(entry) <= 4:
         raise ValueError(
             f"create_split_array: source {source!r} of split {split!r} must be (start, stop), "
             f"(start, stop, indices) or (start, stop, indices, comment); got {entry!r}."
@@ -152,8 +158,7 @@ def split_rows(h5file: h5py.File) -> list[SplitRow]:
         )
     # By columns: files may have thousands of sources in each split, and records are slow.
     texts = [
-        [value.decode("utf-8") for value in rows[name].tolist()]
-        for name in ("split", "source", "comment")
+        [_text(value) for value in rows[name].tolist()] for name in ("split", "source", "comment")
     ]
     numbers = [rows[name].tolist() for name in ("start", "stop", "indices", "available")]
     return [

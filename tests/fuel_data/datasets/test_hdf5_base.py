@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 from fuel_data.datasets import H5PYDataset, PlainHDF5Dataset
+from fuel_data.datasets.hdf5_digests import write_digests
 from fuel_data.datasets.hdf5_files import damage_in_words, stands_alone
 
 
@@ -131,3 +132,30 @@ def test_an_example_that_is_asked_for_twice_comes_as_two_copies(tmp_path, name, 
     assert vector_of(middle).tolist() == [0]
     assert vector_of(second).tolist() == [0, 1, 2]
     assert vector_of(dataset.get_data(None, 2)[0]).tolist() == [0, 1, 2]
+
+
+def test_other_sources_may_have_another_number_of_examples(path):
+    with h5py.File(path, "r+") as file:
+        splits = {"train": {"x": (0, 8), "y": (4, 10)}}
+        file.attrs["split"] = H5PYDataset.create_split_array(splits)
+    dataset = H5PYDataset(path, ("train",), sources=("x",))
+
+    dataset.sources = ("y",)
+
+    assert dataset.num_examples == 6
+    assert len(list(dataset.get_example_stream().get_epoch_iterator())) == 6
+    with pytest.raises(ValueError, match="equal numbers of examples.*'x': 8, 'y': 6"):
+        dataset.sources = ("x", "y")
+    assert dataset.sources == ("y",)
+    assert dataset.get_data(None, [0, 5])[0].tolist() == [4, 9]
+
+
+def test_a_file_without_digests_says_that_nothing_was_checked(path, caplog):
+    H5PYDataset(path, ("train",)).verify()
+    assert "x.hdf5 has no digests, so nothing was checked. If you know" in caplog.text
+
+    caplog.clear()
+    with h5py.File(path, "r+") as file:
+        write_digests(file)
+    H5PYDataset(path, ("train",)).verify()
+    assert not caplog.text

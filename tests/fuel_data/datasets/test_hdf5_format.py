@@ -83,10 +83,29 @@ def test_an_empty_comment_is_stored_as_a_dot():
     assert array["comment"] == [b"."]
 
 
-@pytest.mark.parametrize("entry", [(0,), (0, 3, None, "", 1)])
-def test_an_entry_of_another_length_is_refused(entry):
+@pytest.mark.parametrize("entry", [(0,), (0, 3, None, "", 1), 3])
+def test_an_entry_of_another_kind_is_refused(entry):
     with pytest.raises(ValueError, match=r"source 'x' of split 'train' must be \(start, stop\)"):
         create_split_array({"train": {"x": entry}})
+
+
+def test_a_split_that_names_no_sources_is_refused():
+    with pytest.raises(ValueError, match=r"split 'train' must be a dict from source to \(start, s"):
+        create_split_array({"train": (0, 3)})
+
+
+def test_names_of_variable_length_are_read_too(h5file):
+    array = create_split_array({"träin": {"x": (0, 3)}})
+    kind = [
+        (name, h5py.string_dtype() if array.dtype[name].kind == "S" else array.dtype[name])
+        for name in array.dtype.names
+    ]
+    rows = numpy.empty(1, dtype=kind)
+    for name in array.dtype.names:
+        rows[name] = array[name]
+    h5file.attrs["split"] = rows
+
+    assert get_all_splits(h5file) == ("träin",)
 
 
 def test_splits_without_sources_are_refused():

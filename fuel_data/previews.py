@@ -3,6 +3,7 @@
 import io
 import os
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -253,7 +254,15 @@ class _Cell:
 def _wrapped(caption: str, letters: int) -> list[str]:
     """Break a caption into two lines at most; the end of a longer one tells files apart."""
     lines = textwrap.wrap(caption, letters)
-    return lines if len(lines) <= 2 else [lines[0], "…" + caption[1 - letters :]]
+    return lines if len(lines) <= 2 else [lines[0], "..." + caption[3 - letters :]]
+
+
+def _plain(text: str) -> str:
+    """Give letters that the font has: it has those of ASCII."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(
+        letter if letter.isascii() else "?" for letter in parts if not unicodedata.combining(letter)
+    )
 
 
 def _sheet(image_module: Any, title: str, cells: Sequence[_Cell]) -> Any:
@@ -269,7 +278,7 @@ def _sheet(image_module: Any, title: str, cells: Sequence[_Cell]) -> Any:
     size = (sheet_width, 2 * MARGIN + 2 * LINE + rows * top - GAP)
     sheet = image_module.new("RGB", size, PAPER)
     drawing, font = PIL.ImageDraw.Draw(sheet), PIL.ImageFont.load_default()
-    drawing.text((MARGIN, MARGIN), title, INK, font)
+    drawing.text((MARGIN, MARGIN), _plain(title), INK, font)
     for number, cell in enumerate(cells):
         x = MARGIN + number % columns * left
         y = MARGIN + 2 * LINE + number // columns * top
@@ -281,7 +290,7 @@ def _sheet(image_module: Any, title: str, cells: Sequence[_Cell]) -> Any:
             sheet.paste(picture, (corner[0] + offset[0], y + offset[1]))
         y += TILE + GAP // 2 if cell.tiles else 0
         for line_number, line in enumerate(cell.lines):
-            drawing.text((x, y + line_number * LINE), line, INK, font)
+            drawing.text((x, y + line_number * LINE), _plain(line), INK, font)
     return sheet
 
 

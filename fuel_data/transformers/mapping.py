@@ -176,6 +176,11 @@ class Filter(Transformer):
         Whether an example, or a batch, is kept.
     **kwargs
         See `Transformer`.
+
+    Raises
+    ------
+    ValueError
+        When an item is read, if the function gives nothing, or more than one answer for it.
     """
 
     def __init__(
@@ -194,9 +199,21 @@ class Filter(Transformer):
     def read(self, stage: Stage, request: Any) -> tuple:
         """Read until an item is wanted; see `AbstractDataStream.read`."""
         for data in stage.child:
-            if call(self, self.predicate, data):
+            if self._is_kept(call(self, self.predicate, data)):
                 return data
         raise StopIteration
+
+    def _is_kept(self, answer: Any) -> bool:
+        is_array = isinstance(answer, numpy.ndarray)
+        if answer is not None and not (is_array and answer.size != 1):
+            return bool(answer)
+        kind = "examples" if self.produces_examples else "whole batches"
+        got = "None" if answer is None else f"an answer of shape {numpy.shape(answer)}"
+        way_out = "" if self.produces_examples else " To choose examples, put Unpack below."
+        raise ValueError(
+            f"Filter: it keeps {kind} or leaves them out, so the function must give one true or "
+            f"false for each; got {got}.{way_out}"
+        )
 
 
 class SortMapping:

@@ -110,6 +110,15 @@ def test_ragged_encoded_and_damaged_images_and_captions_are_drawn(tmp_path, caps
     assert whole.width > 3 * TILE
 
 
+def test_letters_that_the_font_lacks_are_drawn_as_near_as_can_be(tmp_path):
+    def drawn(text):
+        path = write(tmp_path / "x.hdf5", {"x": [text, text]})
+        return numpy.asarray(preview(path))
+
+    numpy.testing.assert_array_equal(drawn("naïve 猫"), drawn("naive ?"))
+    assert not numpy.array_equal(drawn("naive ?"), drawn("native ?"))
+
+
 def test_encoded_images_of_16_bits_are_drawn_in_their_shades(tmp_path):
     file = io.BytesIO()
     PIL.Image.fromarray(numpy.full((300, 300), 30000, "uint16")).save(file, "PNG")

@@ -53,6 +53,14 @@ def test_mapping_accepts_dicts(examples):
     assert list(added)[1] == (1, "b", "b")
 
 
+def test_filter_wants_one_answer_for_each_item(batches, examples):
+    with pytest.raises(ValueError, match=r"got an answer of shape \(2,\). To .* Unpack below"):
+        next(iter(Filter(batches, lambda data: data[0] > 1)))
+    with pytest.raises(ValueError, match=r"keeps examples .*; got None\.$"):
+        next(iter(Filter(examples, lambda data: None)))
+    assert [data[0] for data in Filter(examples, lambda data: numpy.array([data[0] > 1]))] == [2, 3]
+
+
 def test_mapping_refuses_results_that_do_not_fit_the_sources(examples):
     with pytest.raises(ValueError, match=r"one item for each of \('x', 'y'\); got 1 items"):
         next(iter(Mapping(examples, lambda data: data[:1])))

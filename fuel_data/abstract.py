@@ -21,6 +21,7 @@ from fuel_data.iterator import (
 from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
 from fuel_data.reports import Report, draw, report_on
 from fuel_data.requests import IterationScheme, open_requests, scheme_rngs
+from fuel_data.utils.arguments import whole_number
 from fuel_data.utils.digests import digest
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
@@ -61,6 +62,9 @@ class AbstractDataStream(NamedKeywords, ABC):
     epochs_begun : int
         Number of the epoch that `get_epoch_iterator` gives next.
     """
+
+    # Whether what is below it is read in another process, where places are counted anew.
+    _is_served = False
 
     # So that a subclass need not call __init__ if it has nothing to say.
     iteration_scheme: IterationScheme | None = None
@@ -113,6 +117,11 @@ class AbstractDataStream(NamedKeywords, ABC):
         """How many examples an epoch has, in batches or not; None if that is not known."""
         return self.num_batches if self.produces_examples else None
 
+    @property
+    def _is_endless(self) -> bool:
+        """Whether it is known that an epoch has no end."""
+        return False
+
     def __len__(self) -> int:
         count = self.num_batches
         if count is None:
@@ -162,8 +171,7 @@ class AbstractDataStream(NamedKeywords, ABC):
         """
         if epoch is None:
             epoch = self.epochs_begun
-        if epoch < 0:
-            raise ValueError(f"{type(self).__name__}: `epoch` must be at least 0; got {epoch}.")
+        epoch = whole_number(type(self).__name__, "epoch", epoch, least=0)
         iterator = DataIterator(self, as_dict=as_dict, epoch=epoch)
         self.epochs_begun = epoch + 1
         return iterator
@@ -265,7 +273,7 @@ class AbstractDataStream(NamedKeywords, ABC):
         ValueError
             If it is of another format or another pipeline.
         """
-        check_state(self, state)
+        check_state(self, state, "rngs")
         for rng, rng_before in zip(self.all_rngs(), state["rngs"], strict=True):
             set_rng_state(rng, rng_before)
         self.epochs_begun = state["epoch"]
@@ -468,13 +476,18 @@ class AbstractDataStream(NamedKeywords, ABC):
         dict
             What `set_position` needs, with `held` in it unless this is overridden.
         """
-        position: dict[str, Any] = {"index": stage.index}
-        if stage.requests is not None:
-            position["requests"] = stage.requests.get_position()
+        position = self._own_position(stage)
         if stage.child is not None:
             position["child"] = stage.child.get_position()
         elif stage.children:
             position["children"] = [child.get_position() for child in stage.children]
+        return position
+
+    def _own_position(self, stage: Stage) -> dict[str, Any]:
+        """Give what `get_position` does, without the stages below."""
+        position: dict[str, Any] = {"index": stage.index}
+        if stage.requests is not None:
+            position["requests"] = stage.requests.get_position()
         if stage.rngs:
             position["rngs"] = {name: rng_state(rng) for name, rng in stage.rngs.items()}
         if stage.held:
@@ -527,6 +540,33 @@ def open_child(stream: Any, epoch: int, branch: str) -> Any:
         # Its stages are numbered elsewhere; the letter keeps their places apart from ours.
         return IteratorStage(restarting(stream, epoch), epoch, f"{branch}/s0")
     return stream.open_stage(epoch, branch)
+
+
+def check_is_stream(who: str, name: str, stream: Any) -> None:
+    """Refuse what is no stream where one belongs.
+
+    Parameters
+    ----------
+    who : str
+        Who is to read it, for the error.
+    name : str
+        Name of the argument, for the error.
+    stream : object
+        What the user handed in.
+
+    Raises
+    ------
+    TypeError
+        If it has no `get_epoch_iterator`.
+    """
+    if hasattr(stream, "get_epoch_iterator") and not isinstance(stream, type):
+        return
+    way_out = ""
+    if hasattr(stream, "get_example_stream"):
+        way_out = " Put a DataStream over the data set."
+    elif isinstance(stream, type):
+        way_out = " Make one of the class."
+    raise TypeError(f"{who}: `{name}` must be a stream; got {stream!r}.{way_out}")
 
 
 def check_label_names(stream: Any, axis_labels: AxisLabels) -> None:

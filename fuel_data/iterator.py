@@ -263,9 +263,9 @@ def place_over(branch: str, children: Sequence[Any]) -> str:
     if not children:
         return f"{branch}/0"
     heights = [child.place.rpartition("/")[2] for child in children]
-    served = any(height.startswith("s") for height in heights)
+    served = max((height[: height.count("s")] for height in heights), key=len)
     height = max(int(height.lstrip("s")) for height in heights) + 1
-    return f"{branch}/{'s' if served else ''}{height}"
+    return f"{branch}/{served}{height}"
 
 
 def restarting(stream: Any, epoch: int) -> Callable[[], Any]:
@@ -456,7 +456,7 @@ class DataIterator:
         ValueError
             If it is of another format or another pipeline.
         """
-        pipeline = check_state(self.data_stream, state)
+        pipeline = check_state(self.data_stream, state, "position")
         self._close()
         self._pipeline = pipeline
         self.epoch = state["epoch"]
@@ -512,7 +512,7 @@ def _check_requests(stream: Any, requests: Any) -> None:
         )
 
 
-def check_state(stream: Any, state: Any) -> str:
+def check_state(stream: Any, state: Any, part: str) -> str:
     """Check that a state was taken from a pipeline like this one.
 
     Parameters
@@ -521,6 +521,8 @@ def check_state(stream: Any, state: Any) -> str:
         The stream that is to go on.
     state : dict
         From `get_state` of a stream or of an iterator.
+    part : {'position', 'rngs'}
+        What it must have: the first is in those of iterators, the second in those of streams.
 
     Returns
     -------
@@ -530,11 +532,17 @@ def check_state(stream: Any, state: Any) -> str:
     Raises
     ------
     ValueError
-        If it is of another format or another pipeline.
+        If it is of another format or another pipeline, or of a stream instead of an iterator.
     """
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         found = state.get("format") if isinstance(state, dict) else type(state).__name__
         raise ValueError(f"set_state: `state` must be of format {FORMAT}; got {found!r}.")
+    if part not in state:
+        whose = {"position": "an iterator", "rngs": "a stream, between two epochs"}[part]
+        raise ValueError(
+            f"set_state: `state` must be what get_state() of {whose} gave; it has only "
+            f"{sorted(state)}. Streams take the states of streams, iterators those of iterators."
+        )
     pipeline = stream.digest()
     if state["pipeline"] != pipeline:
         raise ValueError(

@@ -12,6 +12,7 @@ import numpy
 
 from fuel_data.identity import describe_arguments
 from fuel_data.randomness import Rng, is_rng, rng_state, set_rng_state
+from fuel_data.utils.arguments import whole_number
 from fuel_data.utils.keywords import NamedKeywords
 
 PLACE = "scheme"
@@ -271,10 +272,10 @@ def skip_requests(requests: Any, count: int) -> int:
     int
         How many there were: fewer at the end of the epoch.
     """
-    if not isinstance(requests, Requests):
+    end = requests.scheme.num_requests if isinstance(requests, Requests) else None
+    if end is None:
         return sum(1 for _ in islice(requests, count))
-    end = requests.scheme.num_requests
-    passed = count if end is None else max(0, min(count, end - requests.index))
+    passed = max(0, min(count, end - requests.index))
     requests.index += passed
     return passed
 
@@ -346,13 +347,14 @@ def as_indices(who: str, examples: int | Iterable[int]) -> Sequence[int]:
     ValueError
         If it is negative, or no sequence of whole numbers.
     """
-    if isinstance(examples, (int, numpy.integer)):
-        if examples < 0:
-            raise ValueError(f"{who}: `examples` must be at least 0; got {examples}.")
-        return range(int(examples))
     if isinstance(examples, range):
         return examples
-    given = numpy.asarray(list(examples)) if not isinstance(examples, numpy.ndarray) else examples
+    given: Any = examples
+    is_many = isinstance(given, Iterable) and not isinstance(given, str)
+    if not is_many or getattr(given, "ndim", 1) == 0:
+        return range(whole_number(who, "examples", given, least=0))
+    if not isinstance(given, numpy.ndarray):
+        given = numpy.asarray(list(given))
     if given.size == 0:
         return range(0)
     if given.ndim != 1 or given.dtype.kind not in "iu":
@@ -360,23 +362,4 @@ def as_indices(who: str, examples: int | Iterable[int]) -> Sequence[int]:
             f"{who}: `examples` must be a number or a sequence of whole numbers; got an array of "
             f"{given.dtype} with shape {given.shape}."
         )
-    return given.astype(numpy.int64)  # type: ignore[return-value]
-
-
-def check_batch_size(who: str, batch_size: int) -> None:
-    """Refuse a batch size that is no whole number above 0.
-
-    Parameters
-    ----------
-    who : str
-        The scheme, for the error.
-    batch_size : int
-        What its user handed in.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    if not isinstance(batch_size, (int, numpy.integer)) or batch_size < 1:
-        raise ValueError(f"{who}: `batch_size` must be a whole number above 0; got {batch_size!r}.")
+    return given.astype(numpy.int64)

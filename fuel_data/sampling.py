@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy
 
-from fuel_data.config_parser import config
 from fuel_data.randomness import key
-from fuel_data.requests import PositionedScheme, as_indices, check_batch_size
+from fuel_data.requests import PositionedScheme, as_indices
+from fuel_data.utils.arguments import seed_number, whole_number
 
 
 class _Sampled(PositionedScheme):
@@ -23,13 +23,13 @@ class _Sampled(PositionedScheme):
     def _set_draws(self, num_examples: int | None, seed: int | None) -> None:
         who = type(self).__name__
         num_draws = len(self.indices) if num_examples is None else num_examples
-        if num_draws < 0 or (num_draws and not len(self.indices)):
+        self.num_draws = whole_number(who, "num_examples", num_draws, least=0)
+        if self.num_draws and not len(self.indices):
             raise ValueError(
-                f"{who}: `num_examples` must be at least 0, and 0 if there are none to draw from; "
-                f"got {num_draws}, and {len(self.indices)} to draw from."
+                f"{who}: `num_examples` must be 0 where there are none to draw from; got "
+                f"{num_draws}."
             )
-        self.num_draws = int(num_draws)
-        self.seed = int(config.default_seed if seed is None else seed)
+        self.seed = seed_number(who, seed)
 
     @property
     def num_examples(self) -> int:  # type: ignore[override]
@@ -94,9 +94,8 @@ class SampledScheme(_Sampled):
         *,
         seed: int | None = None,
     ) -> None:
-        check_batch_size(type(self).__name__, batch_size)
+        self.batch_size = whole_number(type(self).__name__, "batch_size", batch_size, least=1)
         self.indices = as_indices(type(self).__name__, examples)
-        self.batch_size = batch_size
         self._set_draws(num_examples, seed)
 
 
@@ -161,10 +160,9 @@ class WeightedScheme(_Sampled):
         *,
         seed: int | None = None,
     ) -> None:
-        check_batch_size(type(self).__name__, batch_size)
+        self.batch_size = whole_number(type(self).__name__, "batch_size", batch_size, least=1)
         self._weights = _check_weights(type(self).__name__, weights)
         self.indices = range(len(self._weights))
-        self.batch_size = batch_size
         self._set_draws(num_examples, seed)
 
 
@@ -201,7 +199,8 @@ class WeightedExampleScheme(_Sampled):
 
 def _check_weights(who: str, weights: Sequence[float]) -> numpy.ndarray:
     given = numpy.asarray(weights, dtype=float)
-    is_valid = given.ndim == 1 and numpy.isfinite(given).all() and (given >= 0).all()
+    with numpy.errstate(over="ignore"):
+        is_valid = given.ndim == 1 and (given >= 0).all() and numpy.isfinite(given.sum())
     if not (is_valid and given.any()):
         raise ValueError(
             f"{who}: `weights` must be one number for each example, none below 0 and not all 0; "

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy
 
-from fuel_data.config_parser import config
 from fuel_data.randomness import Rng, is_rng, key, permutation, rng_state, set_rng_state
 from fuel_data.requests import (
     IterationScheme,
     PositionedScheme,
     as_indices,
-    check_batch_size,
     open_requests,
     scheme_rngs,
 )
@@ -29,6 +27,7 @@ from fuel_data.sampling import (
     WeightedExampleScheme,
     WeightedScheme,
 )
+from fuel_data.utils.arguments import seed_number, whole_number
 
 __all__ = [
     "BatchScheme",
@@ -82,13 +81,14 @@ class ConstantScheme(BatchSizeScheme):
                 f"ConstantScheme: give `num_examples` or `times`, not both; got {num_examples} and "
                 f"{times}."
             )
-        check_batch_size(type(self).__name__, batch_size)
-        for name, value in (("num_examples", num_examples), ("times", times)):
-            if value is not None and value < 0:
-                raise ValueError(f"ConstantScheme: `{name}` must be at least 0; got {value}.")
-        self.batch_size = batch_size
-        self.times = times
-        self.num_examples = num_examples if times is None else times * batch_size
+        who = type(self).__name__
+        self.batch_size = whole_number(who, "batch_size", batch_size, least=1)
+        self.times = None if times is None else whole_number(who, "times", times, least=0)
+        if self.times is not None:
+            num_examples = self.times * self.batch_size
+        self.num_examples: int | None = (
+            None if num_examples is None else whole_number(who, "num_examples", num_examples, 0)
+        )
 
     @property
     def num_requests(self) -> int | None:  # type: ignore[override]
@@ -162,7 +162,7 @@ class _Shuffled:
         if rng is not None and seed is not None:
             raise ValueError(f"{who}: give `rng` or `seed`, not both.")
         self.rng = rng
-        self.seed = int(config.default_seed if seed is None else seed) if rng is None else None
+        self.seed = seed_number(who, seed) if rng is None else None
 
     def make_order(self, epoch: int, place: str) -> Sequence[int]:
         """Give the order of an epoch; see `PositionedScheme.make_order`."""
@@ -217,9 +217,8 @@ class BatchScheme(PositionedScheme):
     def __init__(
         self, examples: int | Iterable[int], batch_size: int, *, drop_last: bool = False
     ) -> None:
-        check_batch_size(type(self).__name__, batch_size)
+        self.batch_size = whole_number(type(self).__name__, "batch_size", batch_size, least=1)
         self.indices = as_indices(type(self).__name__, examples)
-        self.batch_size = batch_size
         self.drop_last = drop_last
 
     @property
@@ -422,6 +421,8 @@ def cross_validation(
     ValueError
         If the folds are not equal but `strict`, or there are more of them than examples.
     """
+    num_examples = whole_number("cross_validation", "num_examples", num_examples, least=1)
+    num_folds = whole_number("cross_validation", "num_folds", num_folds)
     if not 1 <= num_folds <= num_examples:
         raise ValueError(
             f"cross_validation: `num_folds` must be between 1 and `num_examples`, which is "

@@ -76,6 +76,7 @@ class DataStream(AbstractDataStream):
         *,
         metadata: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
+        _check_parts(dataset, iteration_scheme)
         self.dataset = dataset
         known = getattr(dataset, "metadata", None) if metadata is None else metadata
         super().__init__(iteration_scheme, axis_labels, metadata=known)
@@ -267,6 +268,19 @@ class DataStream(AbstractDataStream):
     def __repr__(self) -> str:
         scheme = "" if self.iteration_scheme is None else f", {self.iteration_scheme!r}"
         return f"{type(self).__name__}({self.dataset!r}{scheme})"
+
+
+def _check_parts(dataset: Any, scheme: Any) -> None:
+    if not hasattr(dataset, "get_data") or not hasattr(dataset, "sources"):
+        raise TypeError(
+            f"DataStream: `dataset` must be a data set; got {dataset!r}. Put IndexableDataset or "
+            "IterableDataset over what is in memory."
+        )
+    if scheme is not None and not hasattr(scheme, "requests_examples"):
+        raise TypeError(
+            f"DataStream: `iteration_scheme` must be a scheme, as SequentialScheme and "
+            f"ShuffledScheme are; got {scheme!r}."
+        )
 
 
 def _last(indices: Any) -> int:

@@ -81,6 +81,11 @@ class Dataset(NamedKeywords, ABC):
                     f"{type(self).__name__}: `sources` asks for {source!r}, which is not provided."
                     f"{nearest_name(source, self.provides_sources)}"
                 )
+        if not sources or len(set(sources)) < len(sources):
+            raise ValueError(
+                f"{type(self).__name__}: `sources` must have at least one name, and each only "
+                f"once; got {list(sources)}."
+            )
         self._sources = tuple(sources)
 
     @property
@@ -316,8 +321,15 @@ class IterableDataset(Dataset):
 
     def skip(self, state: list[Iterator], count: int) -> None:
         """Pass over examples; see `Dataset.skip`."""
-        for iterator in state:
-            collections.deque(islice(iterator, count), maxlen=0)
+        for source, iterator in zip(self.sources, state, strict=True):
+            last = collections.deque(enumerate(islice(iterator, count), start=1), maxlen=1)
+            passed = last[0][0] if last else 0
+            if passed < count:
+                raise ValueError(
+                    f"IterableDataset: the source {source!r} ended after {passed} of {count} "
+                    "examples that were read before. Has it changed since the position was saved? "
+                    "Put the old data back, or begin anew."
+                )
 
     def identity(self) -> dict[str, Any]:
         """Say what data these are; see `Dataset.identity`."""
@@ -469,12 +481,23 @@ def _out_of_range(who: str, request: Any, num_examples: int) -> ValueError:
 
 
 def _index(data: Any, request: int | slice | numpy.ndarray) -> Any:
-    if not isinstance(request, numpy.ndarray) or hasattr(data, "shape"):
-        found = data[request]
-        # Only a list of indices makes numpy copy, and who changes a batch changes no data set.
-        is_view = isinstance(found, numpy.ndarray) and not isinstance(request, numpy.ndarray)
-        return found.copy() if is_view else found
-    return [data[index] for index in request.tolist()]
+    """Read examples that are not those of the data set: who changes a batch changes no data set."""
+    if isinstance(request, numpy.ndarray) and not hasattr(data, "shape"):
+        return [_own(data[index]) for index in request.tolist()]
+    found = data[request]
+    if isinstance(found, numpy.ndarray) and found.dtype == object and found.ndim == 1:
+        examples, found = found, numpy.empty_like(found)
+        for number, example in enumerate(examples):
+            found[number] = _own(example)
+        return found
+    if isinstance(found, list) and isinstance(request, slice):
+        return [_own(example) for example in found]
+    # Only a list of indices makes numpy copy by itself.
+    return found if isinstance(request, numpy.ndarray) else _own(found)
+
+
+def _own(example: Any) -> Any:
+    return example.copy() if isinstance(example, numpy.ndarray) else example
 
 
 def _check_lengths(who: str, lengths: Mapping[str, int]) -> None:
@@ -542,4 +565,6 @@ def _check_encodings(source: str, copies: dict[int, Any]) -> None:
 def _begin(iterable: Any) -> Iterator:
     if isinstance(iterable, Iterator):
         return copy.deepcopy(iterable)
+    if isinstance(iterable, (list, tuple, numpy.ndarray)):
+        return map(_own, iterable)
     return iter(iterable) if isinstance(iterable, Iterable) else iter(iterable())

@@ -6,8 +6,8 @@ from typing import Any
 import numpy
 
 from fuel_data.axes import AxisLabels
-from fuel_data.config_parser import config
 from fuel_data.datasets.base import IndexableDataset
+from fuel_data.utils.arguments import seed_number, whole_number
 
 
 class Spiral(IndexableDataset):
@@ -65,7 +65,7 @@ class Spiral(IndexableDataset):
         self.classes = classes
         self.cycles = cycles
         self.noise = noise
-        self.seed = config.default_seed if seed is None else seed
+        self.seed = seed_number("Spiral", seed)
         # Of this class numpy promises that its numbers stay as they are.
         rng = numpy.random.RandomState(self.seed)
         label = rng.randint(classes, size=num_examples)
@@ -125,7 +125,7 @@ class SwissRoll(IndexableDataset):
     ) -> None:
         _check("SwissRoll", num_examples, noise)
         self.noise = noise
-        self.seed = config.default_seed if seed is None else seed
+        self.seed = seed_number("SwissRoll", seed)
         rng = numpy.random.RandomState(self.seed)
         along = rng.uniform(0, 1, size=num_examples)
         across = rng.uniform(-1, 1, size=num_examples)
@@ -146,7 +146,6 @@ class SwissRoll(IndexableDataset):
 
 
 def _check(who: str, num_examples: int, noise: float) -> None:
-    if num_examples < 1:
-        raise ValueError(f"{who}: `num_examples` must be at least 1; got {num_examples}.")
+    whole_number(who, "num_examples", num_examples, least=1)
     if not noise >= 0:
         raise ValueError(f"{who}: `noise` must not be negative; got {noise}.")

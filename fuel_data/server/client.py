@@ -195,6 +195,8 @@ class ServerDataStream(AbstractDataStream):
             "ServerDataStream.get_data: read next(stream.get_epoch_iterator()) instead."
         )
 
+    _is_served = True
+
     def open_stage(self, epoch: int, branch: str = "") -> Any:
         """Open an epoch; see `AbstractDataStream.open_stage`.
 

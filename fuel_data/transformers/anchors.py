@@ -32,6 +32,7 @@ class AnchoredReader:
     def __init__(self, child: Any) -> None:
         self.num_read = 0
         self._child = child
+        self._has_ended = False
         self._anchors: deque[tuple[int, Any]] = deque()
 
     def read(self) -> tuple[int, tuple]:
@@ -49,10 +50,16 @@ class AnchoredReader:
         StopIteration
             At the end of the epoch.
         """
+        if self._has_ended:
+            raise StopIteration
         number = self.num_read
         if number % _STRIDE == 0 and not (self._anchors and self._anchors[-1][0] == number):
             self._anchors.append((number, self._child.get_position()))
-        item = next(self._child)
+        try:
+            item = next(self._child)
+        except StopIteration:
+            self._has_ended = True
+            raise
         self.num_read += 1
         return number, item
 
@@ -68,7 +75,7 @@ class AnchoredReader:
         -------
         dict
             ``child``: a position of the stage below, ``anchor``: how many items were read before
-            it, ``num_read``.
+            it, ``num_read``, and ``ended`` once the stage below has ended.
         """
         if oldest is None:
             child, anchor = self._child.get_position(), self.num_read
@@ -76,7 +83,8 @@ class AnchoredReader:
             while len(self._anchors) > 1 and self._anchors[1][0] <= oldest:
                 self._anchors.popleft()
             anchor, child = self._anchors[0]
-        return {"child": child, "anchor": anchor, "num_read": self.num_read}
+        position = {"child": child, "anchor": anchor, "num_read": self.num_read}
+        return {**position, "ended": True} if self._has_ended else position
 
     def set_position(self, position: dict[str, Any]) -> Iterator[tuple[int, tuple]]:
         """Go to a position.
@@ -92,12 +100,33 @@ class AnchoredReader:
             Number of an item that was read after the anchor.
         tuple
             The item.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer items now than there were.
         """
         self._child.set_position(position["child"])
         self.num_read = position["anchor"]
+        self._has_ended = False
         self._anchors = deque([(self.num_read, position["child"])])
         while self.num_read < position["num_read"]:
-            yield self.read()
+            try:
+                yield self.read()
+            except StopIteration:
+                raise ValueError(
+                    f"set_state: the epoch has {self.num_read} items before a transformer that "
+                    f"had read {position['num_read']} when the state was saved. The data have "
+                    "changed; put the old ones back, or begin anew."
+                ) from None
+        if "ended" in position:
+            # What the stages below noticed at their end, they notice again.
+            if next(self._child, None) is not None:
+                raise ValueError(
+                    f"set_state: the epoch had {self.num_read} items before a transformer, and has "
+                    "more now. The data have changed; put the old ones back, or begin anew."
+                )
+            self._has_ended = True
 
 
 class AnchoredTransformer(Transformer):
@@ -125,10 +154,8 @@ class AnchoredTransformer(Transformer):
 
     def get_position(self, stage: Stage) -> dict[str, Any]:
         """Give the position; see `AbstractDataStream.get_position`."""
-        position = super().get_position(stage)
-        del position["child"]
-        position["buffer"] = stage.state.get_position()
-        return position
+        # Without that of the stage below, which the buffer says.
+        return {**self._own_position(stage), "buffer": stage.state.get_position()}
 
     def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
         """Read what was held again; see `AbstractDataStream.set_position`."""

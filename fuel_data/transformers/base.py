@@ -43,7 +43,7 @@ ends the epoch.
 ((1,), (4,))
 >>> state = iterator.get_state()
 >>> state["position"]
-{'index': 2, 'child': {'index': 2, 'requests': 2}, 'held': {'last': 5}}
+{'index': 2, 'held': {'last': 5}, 'child': {'index': 2, 'requests': 2}}
 >>> again = Difference(stream).get_epoch_iterator()
 >>> again.set_state(state)
 >>> next(again) == next(iterator) == (-1,)
@@ -65,7 +65,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fuel_data.abstract import check_label_names
+from fuel_data.abstract import check_is_stream, check_label_names
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
@@ -102,6 +102,9 @@ class Transformer(AbstractDataStream):
         If a keyword is not known.
     """
 
+    # Whether a class of the library is one that an `iteration_scheme` tells what to give.
+    _takes_requests = False
+
     def __init__(
         self,
         data_stream: AbstractDataStream,
@@ -113,6 +116,12 @@ class Transformer(AbstractDataStream):
         **unknown: Any,
     ) -> None:
         self._refuse_unknown(unknown)
+        check_is_stream(type(self).__name__, "data_stream", data_stream)
+        if iteration_scheme is not None and self._is_ours and not self._takes_requests:
+            raise ValueError(
+                f"{type(self).__name__}: takes no `iteration_scheme`; got {iteration_scheme!r}. "
+                "Leave it out, or give it to Batch, or to the stream at the bottom."
+            )
         self.data_stream = data_stream
         if axis_labels is None:
             axis_labels = self._keep_known(data_stream.axis_labels)
@@ -149,7 +158,7 @@ class Transformer(AbstractDataStream):
 
     @property
     def _is_ours(self) -> bool:
-        return type(self).__module__.startswith("fuel_data.")
+        return _is_ours(self)
 
     @property
     def _gives_one_for_one(self) -> bool:
@@ -198,6 +207,13 @@ class Transformer(AbstractDataStream):
     def num_examples(self) -> int | None:
         """How many examples an epoch has, in batches or not; None if that is not known."""
         return self.num_batches if self.produces_examples else None
+
+    @property
+    def _is_endless(self) -> bool:
+        # A user's class may end when it likes, a transformer or a scheme.
+        scheme = self.iteration_scheme
+        ends = scheme is not None and (scheme.num_requests is not None or not _is_ours(scheme))
+        return self._is_ours and not ends and getattr(self.data_stream, "_is_endless", False)
 
     def _children(self) -> Sequence[Any]:
         return (self.data_stream,)
@@ -279,6 +295,10 @@ class Transformer(AbstractDataStream):
             One item for each source.
         """
         raise NotImplementedError(f"{type(self).__name__}: does not transform batches.")
+
+
+def _is_ours(thing: Any) -> bool:
+    return type(thing).__module__.startswith("fuel_data.")
 
 
 def _end_in_function(stream: AbstractDataStream, error: StopIteration) -> RuntimeError:
@@ -370,6 +390,7 @@ class SourcewiseTransformer(Transformer):
         which_sources: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        check_is_stream(type(self).__name__, "data_stream", data_stream)
         if which_sources is None:
             which_sources = data_stream.sources
         else:
@@ -517,6 +538,37 @@ class ExpectsAxisLabels:
                 f"{tuple(expected)}; got {tuple(actual)}. Transpose it, or correct the labels with "
                 "the `axis_labels` of its stream."
             )
+
+
+def as_streams(who: str, streams: Any) -> tuple[AbstractDataStream, ...]:
+    """Check the streams that one is to read from.
+
+    Parameters
+    ----------
+    who : str
+        Who is to read them, for the error.
+    streams : sequence of AbstractDataStream
+        What the user handed in.
+
+    Returns
+    -------
+    tuple of AbstractDataStream
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    TypeError
+        If it is one stream, or has something else in it.
+    """
+    if hasattr(streams, "get_epoch_iterator"):
+        raise TypeError(f"{who}: `data_streams` must be a sequence of streams; got {streams!r}.")
+    found = tuple(streams)
+    if not found:
+        raise ValueError(f"{who}: `data_streams` must have at least one stream.")
+    for number, stream in enumerate(found):
+        check_is_stream(who, f"data_streams[{number}]", stream)
+    return found
 
 
 def check_sources(who: str, argument: str, asked: Iterable[str], known: Iterable[str]) -> None:

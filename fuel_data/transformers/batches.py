@@ -1,21 +1,24 @@
 """Transformers between examples and batches: `Batch`, `Unpack`, `Cache`, `Padding`."""
 
 import bisect
+import math
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 import numpy
 
-from fuel_data.axes import with_batch, without_batch
+from fuel_data.abstract import check_is_stream
+from fuel_data.axes import BATCH, with_batch, without_batch
 from fuel_data.config_parser import config
-from fuel_data.exceptions import KindMismatchError
+from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
-from fuel_data.schemes import BatchScheme, ConstantScheme, IndexScheme, IterationScheme
+from fuel_data.schemes import BatchSizeScheme, ConcatenatedScheme, ConstantScheme, IterationScheme
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, check_sources
 from fuel_data.transformers.leftovers import LeftoverTransformer
 from fuel_data.transformers.ragged import ragged
+from fuel_data.utils.arguments import whole_number
 
 
 class Batch(Transformer):
@@ -42,6 +45,8 @@ class Batch(Transformer):
         If the stream below gives batches, or the last batch is short and `strictness` is 2.
     """
 
+    _takes_requests = True
+
     def __init__(
         self,
         data_stream: AbstractDataStream,
@@ -54,7 +59,8 @@ class Batch(Transformer):
         if strictness not in (0, 1, 2):
             raise ValueError(f"Batch: `strictness` must be 0, 1 or 2; got {strictness!r}.")
         self.strictness = strictness
-        kwargs.setdefault("axis_labels", with_batch(data_stream.axis_labels))
+        if kwargs.get("axis_labels") is None:
+            kwargs["axis_labels"] = with_batch(data_stream.axis_labels)
         super().__init__(data_stream, iteration_scheme=iteration_scheme, **kwargs)
 
     @property
@@ -70,7 +76,8 @@ class Batch(Transformer):
         return examples
 
     def _counts(self) -> tuple[int | None, int | None]:
-        return _counts(self.iteration_scheme, self.data_stream.num_batches, self.strictness == 1)
+        available = _available(self.data_stream, self.data_stream.num_batches)
+        return _counts(self.iteration_scheme, available, self.strictness == 1)
 
     def read(self, stage: Stage, request: Any) -> tuple:
         """Read the examples of one batch; see `AbstractDataStream.read`."""
@@ -97,9 +104,18 @@ def stack(examples: Sequence[Any]) -> numpy.ndarray:
     Returns
     -------
     array of shape (batch, ...)
-        An object array of shape (batch,) if their shapes differ.
+        An object array of shape (batch,) if their shapes differ, or if they are bytes: numpy's own
+        arrays of bytes lose zeros at the end.
     """
-    arrays = [numpy.asarray(example) for example in examples]
+    if any(type(example) is bytes for example in examples):
+        return ragged(examples)
+    try:
+        arrays = [numpy.asarray(example) for example in examples]
+    except ValueError as error:
+        raise ValueError(
+            f"An example of a batch cannot become an array: {error} Make one array of each example "
+            "with Mapping."
+        ) from error
     if len({array.shape for array in arrays}) > 1:
         return ragged(arrays)
     return numpy.stack(arrays)
@@ -125,7 +141,9 @@ class Unpack(LeftoverTransformer):
 
     def __init__(self, data_stream: AbstractDataStream, **kwargs: Any) -> None:
         check_kind("Unpack", data_stream, examples=False)
-        kwargs.setdefault("axis_labels", without_batch(data_stream.axis_labels))
+        check_examples_first("Unpack", data_stream)
+        if kwargs.get("axis_labels") is None:
+            kwargs["axis_labels"] = without_batch(data_stream.axis_labels)
         super().__init__(data_stream, produces_examples=True, **kwargs)
 
     @property
@@ -168,24 +186,31 @@ class Cache(LeftoverTransformer):
         If the stream below gives examples, or the sources of a batch have different lengths.
     """
 
+    _takes_requests = True
+
     def __init__(
         self, data_stream: AbstractDataStream, iteration_scheme: IterationScheme, **kwargs: Any
     ) -> None:
         check_kind("Cache", data_stream, examples=False)
+        check_examples_first("Cache", data_stream)
         _check_scheme("Cache", iteration_scheme)
         super().__init__(data_stream, iteration_scheme=iteration_scheme, **kwargs)
 
     @property
     def num_batches(self) -> int | None:
         """How many batches an epoch has; None if that is not known."""
-        count, _ = _counts(self.iteration_scheme, self.data_stream.num_examples, drop_last=False)
+        count, _ = self._counts()
         return count
 
     @property
     def num_examples(self) -> int | None:
         """How many examples an epoch has; None if that is not known."""
-        _, count = _counts(self.iteration_scheme, self.data_stream.num_examples, drop_last=False)
+        _, count = self._counts()
         return count
+
+    def _counts(self) -> tuple[int | None, int | None]:
+        available = _available(self.data_stream, self.data_stream.num_examples)
+        return _counts(self.iteration_scheme, available, drop_last=False)
 
     def read(self, stage: Stage, request: Any) -> tuple:
         """Give as many examples as asked for; see `AbstractDataStream.read`."""
@@ -263,6 +288,7 @@ class Padding(Transformer):
         if mask_sources is None:
             mask_sources = data_stream.sources
         check_sources("Padding", "mask_sources", mask_sources, data_stream.sources)
+        check_examples_first("Padding", data_stream, mask_sources)
         self.mask_sources = tuple(mask_sources)
         for source in self.mask_sources:
             if f"{source}_mask" in data_stream.sources:
@@ -280,12 +306,13 @@ class Padding(Transformer):
     def _set_lengths(self, multiple_of: int | None, lengths: Sequence[int] | None) -> None:
         if multiple_of is not None and lengths is not None:
             raise ValueError("Padding: give `multiple_of` or `lengths`, not both.")
-        if multiple_of is not None and multiple_of < 1:
-            raise ValueError(f"Padding: `multiple_of` must be above 0; got {multiple_of}.")
-        if lengths is not None and (not lengths or min(lengths) < 0):
-            raise ValueError(f"Padding: `lengths` must be lengths, at least one; got {lengths}.")
-        self.multiple_of = multiple_of
-        self.lengths = None if lengths is None else sorted(lengths)
+        self.multiple_of = self.lengths = None
+        if multiple_of is not None:
+            self.multiple_of = whole_number("Padding", "multiple_of", multiple_of, least=1)
+        if lengths is not None:
+            self.lengths = sorted(whole_number("Padding", "lengths", n, least=0) for n in lengths)
+            if not self.lengths:
+                raise ValueError("Padding: `lengths` must be lengths, at least one; got none.")
 
     def _label_masks(self) -> None:
         if self.axis_labels is None:
@@ -325,7 +352,9 @@ class Padding(Transformer):
         examples = [numpy.asarray(example) for example in data]
         rest = self._check_examples(source, examples)
         length = self._length(source, max(len(example) for example in examples))
-        dtype = numpy.result_type(*{example.dtype for example in examples})
+        # Where a list has no elements, numpy takes it for one of floats.
+        filled = [example for example in examples if example.size] or examples
+        dtype = numpy.result_type(*{example.dtype for example in filled})
         padded = numpy.zeros((len(examples), length, *rest), dtype=dtype)
         mask = numpy.zeros((len(examples), length), dtype=self.mask_dtype)
         for number, example in enumerate(examples):
@@ -384,7 +413,10 @@ def check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
     ------
     KindMismatchError
         If it gives the other.
+    TypeError
+        If it is no stream.
     """
+    check_is_stream(who, "data_stream", stream)
     if stream.produces_examples != examples:
         needed, found = ("examples", "batches") if examples else ("batches", "examples")
         raise KindMismatchError(
@@ -393,22 +425,67 @@ def check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
         )
 
 
-def _check_scheme(who: str, scheme: IterationScheme) -> None:
-    if scheme.requests_examples or isinstance(scheme, (BatchScheme, IndexScheme)):
-        raise ValueError(
-            f"{who}: `iteration_scheme` must ask for numbers of examples, as ConstantScheme does; "
-            f"got {scheme!r}."
-        )
+def check_examples_first(
+    who: str, stream: AbstractDataStream, sources: Sequence[str] | None = None
+) -> None:
+    """Refuse batches whose examples are not on the first axis, as far as the labels say.
+
+    Parameters
+    ----------
+    who : str
+        The transformer, for the error.
+    stream : AbstractDataStream
+        The stream below, of batches.
+    sources : sequence of str, optional
+        The sources that count, all by default.
+
+    Raises
+    ------
+    AxisLabelsMismatchError
+        If they are on another: the parts of such a batch would not be examples.
+    """
+    for source in stream.sources if sources is None else sources:
+        labels = tuple((stream.axis_labels or {}).get(source) or ())
+        if BATCH in labels[1:]:
+            raise AxisLabelsMismatchError(
+                f"{who}: the examples of the source {source!r} must be on the first axis of a "
+                f"batch; its axes are {labels}. Put a Mapping between them that transposes it, "
+                f"or correct the labels with the `axis_labels` of its stream."
+            )
 
 
-def _counts(
-    scheme: Any, available: int | None, drop_last: bool
-) -> tuple[int | None, int | None]:
+def _check_scheme(who: str, scheme: Any) -> None:
+    if _gives_sizes(scheme):
+        return
+    is_number = isinstance(scheme, (int, numpy.integer)) and not isinstance(scheme, bool)
+    way_out = f" Write ConstantScheme({scheme})." if is_number else ""
+    raise ValueError(
+        f"{who}: `iteration_scheme` must ask for numbers of examples, as ConstantScheme does; got "
+        f"{scheme!r}.{way_out}"
+    )
+
+
+def _gives_sizes(scheme: Any) -> bool:
+    if isinstance(scheme, ConcatenatedScheme):
+        return all(map(_gives_sizes, scheme.schemes))
+    if isinstance(scheme, BatchSizeScheme) or not type(scheme).__module__.startswith("fuel_data."):
+        # What a user's own class asks for is not known.
+        return not getattr(scheme, "requests_examples", True)
+    return False
+
+
+def _available(stream: Any, count: int | None) -> float | None:
+    return math.inf if getattr(stream, "_is_endless", False) else count
+
+
+def _counts(scheme: Any, available: Any, drop_last: bool) -> tuple[int | None, int | None]:
     """Count the batches, and the examples in them, that a scheme makes of examples."""
     if available is None or not isinstance(scheme, ConstantScheme):
         return None, None
     if scheme.num_examples is not None and scheme.num_examples <= available:
         return scheme.num_requests, scheme.num_examples
+    if available == math.inf:
+        return None, None
     full, rest = divmod(available, scheme.batch_size)
     if drop_last or not rest:
         return full, full * scheme.batch_size

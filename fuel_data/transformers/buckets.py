@@ -13,6 +13,7 @@ from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
 from fuel_data.transformers.base import call, check_sources
 from fuel_data.transformers.batches import check_kind, stack
+from fuel_data.utils.arguments import whole_number
 
 _MAX_CANDIDATES = 1000
 _MAX_NAMED = 10
@@ -93,15 +94,14 @@ class Bucket(AnchoredTransformer):
             check_sources("Bucket", "by", (by,), data_stream.sources)
         if too_long not in ("drop", "raise"):
             raise ValueError(f"Bucket: `too_long` must be 'drop' or 'raise'; got {too_long!r}.")
-        if max_wait < 1:
-            raise ValueError(f"Bucket: `max_wait` must be at least 1; got {max_wait}.")
         self.by = by
         self.bounds = _check_bounds(bounds)
         self.capacities = _capacities(self.bounds, batch_size, max_tokens)
-        self.max_wait = max_wait
+        self.max_wait = whole_number("Bucket", "max_wait", max_wait, least=1)
         self.drop_last = drop_last
         self.too_long = too_long
-        kwargs.setdefault("axis_labels", with_batch(data_stream.axis_labels))
+        if kwargs.get("axis_labels") is None:
+            kwargs["axis_labels"] = with_batch(data_stream.axis_labels)
         super().__init__(data_stream, produces_examples=False, **kwargs)
 
     @property
@@ -137,14 +137,15 @@ class Bucket(AnchoredTransformer):
         int
         """
         if callable(self.by):
-            return int(call(self, self.by, example))
+            return _check_length(call(self, self.by, example))
         item = example[self.data_stream.sources.index(self.by)]
-        if numpy.ndim(item) == 0 and not hasattr(item, "__len__"):
+        try:
+            return len(item)
+        except TypeError:
             raise ValueError(
                 f"Bucket: the source {self.by!r} has no length; got {item!r}. Give another source, "
                 "or a function, as `by`."
-            )
-        return len(item)
+            ) from None
 
     def notes(self, stage: Stage) -> dict[str, Any]:
         """Say how much padding the batches need, and what was left out.
@@ -177,28 +178,23 @@ class _Buckets:
     def _empty(self) -> None:
         self._examples: list[list[tuple]] = [[] for _ in self._stream.bounds]
         self._lengths: list[list[int]] = [[] for _ in self._stream.bounds]
-        self._begun: list[int | None] = [None for _ in self._stream.bounds]
+        # Number of the first example in each bucket that is not empty, the oldest first.
+        self._begun: dict[int, int] = {}
 
     def next(self) -> list[tuple]:
         while True:
-            number = self._oldest_bucket()
-            if number is not None and self._waits_too_long(number):
-                return self._take(number)
+            oldest = next(iter(self._begun), None)
+            if oldest is not None and self._waits_too_long(oldest):
+                return self._take(oldest)
             try:
                 full = self._put(*self._reader.read())
             except StopIteration:
-                return self._take_rest(number)
+                return self._take_rest(oldest)
             if full is not None:
                 return self._take(full)
 
-    def _oldest_bucket(self) -> int | None:
-        begun = [(first, n) for n, first in enumerate(self._begun) if first is not None]
-        return min(begun)[1] if begun else None
-
-    def _waits_too_long(self, number: int) -> bool:
-        first = self._begun[number]
-        assert first is not None
-        return self._reader.num_read - first > self._stream.max_wait
+    def _waits_too_long(self, bucket: int) -> bool:
+        return self._reader.num_read - self._begun[bucket] > self._stream.max_wait
 
     def _put(self, number: int, example: tuple) -> int | None:
         """Put an example into its bucket; give the bucket if that is full now."""
@@ -211,8 +207,7 @@ class _Buckets:
         return bucket if len(self._examples[bucket]) == self._stream.capacities[bucket] else None
 
     def _add(self, bucket: int, number: int, length: int, example: tuple) -> None:
-        if self._begun[bucket] is None:
-            self._begun[bucket] = number
+        self._begun.setdefault(bucket, number)
         self._examples[bucket].append(example)
         self._lengths[bucket].append(length)
 
@@ -227,7 +222,8 @@ class _Buckets:
     def _take(self, bucket: int) -> list[tuple]:
         self.counts.give(bucket, self._lengths[bucket])
         examples = self._examples[bucket]
-        self._examples[bucket], self._lengths[bucket], self._begun[bucket] = [], [], None
+        self._examples[bucket], self._lengths[bucket] = [], []
+        del self._begun[bucket]
         return examples
 
     def _take_rest(self, oldest: int | None) -> list[tuple]:
@@ -241,10 +237,10 @@ class _Buckets:
         raise StopIteration
 
     def get_position(self) -> dict[str, Any]:
-        oldest = min((first for first in self._begun if first is not None), default=None)
+        oldest = next(iter(self._begun.values()), None)
         return {
             **self._reader.get_position(oldest),
-            "begun": list(self._begun),
+            "begun": [self._begun.get(bucket) for bucket in range(len(self._examples))],
             "counts": self.counts.get_position(),
         }
 
@@ -253,7 +249,7 @@ class _Buckets:
         for number, example in self._reader.set_position(position):
             length = self._stream.length(example)
             bucket = bisect_left(self._stream.bounds, length)
-            first = position["begun"][bucket] if bucket < len(self._begun) else None
+            first = position["begun"][bucket] if bucket < len(self._examples) else None
             if first is not None and number >= first:
                 self._add(bucket, number, length, example)
         self.counts.set_position(position["counts"])
@@ -277,11 +273,12 @@ class _Counts:
         self._tokens[bucket] += sum(lengths)
         self._filled[bucket] += max(lengths) * len(lengths)
 
-    def drop(self, reason: str, numbers: Sequence[int | None], lengths: list[int]) -> None:
+    def drop(self, reason: str, numbers: Sequence[int], lengths: list[int]) -> None:
         if lengths:
             self._dropped[reason] = self._dropped.get(reason, 0) + len(lengths)
+        # Of those that are left over in a bucket, only the first has its number.
         for number, length in zip(numbers, lengths, strict=False):
-            if number is not None and len(self._named) < _MAX_NAMED:
+            if len(self._named) < _MAX_NAMED:
                 self._named.append([number, length])
 
     def notes(self, bounds: Sequence[int]) -> dict[str, Any]:
@@ -318,10 +315,15 @@ def _waste(tokens: int, filled: int) -> float:
 
 
 def _check_bounds(bounds: Sequence[int]) -> list[int]:
-    checked = [int(bound) for bound in bounds]
+    checked = [whole_number("Bucket", "bounds", bound) for bound in bounds]
     if not checked or checked != sorted(set(checked)) or checked[0] < 0:
         raise ValueError(f"Bucket: `bounds` must be lengths that rise, at least one; got {bounds}.")
     return checked
+
+
+def _check_length(length: Any) -> int:
+    is_whole = isinstance(length, float) and length.is_integer()
+    return whole_number("Bucket", "by(example)", int(length) if is_whole else length, least=0)
 
 
 def _capacities(
@@ -329,9 +331,12 @@ def _capacities(
 ) -> list[int]:
     if batch_size is None and max_tokens is None:
         raise ValueError("Bucket: give `batch_size` or `max_tokens`, or both.")
-    sizes: Sequence[Any] = (
-        batch_size if isinstance(batch_size, Sequence) else [batch_size] * len(bounds)
-    )
+    if max_tokens is not None:
+        max_tokens = whole_number("Bucket", "max_tokens", max_tokens)
+    given: Any = [batch_size] * len(bounds) if numpy.ndim(batch_size) == 0 else batch_size  # type: ignore[arg-type]
+    sizes: list[int | None] = [None] * len(bounds)
+    if batch_size is not None:
+        sizes = [whole_number("Bucket", "batch_size", size) for size in given]
     if len(sizes) != len(bounds):
         raise ValueError(
             f"Bucket: `batch_size` must be one number, or one for each of the {len(bounds)} "
@@ -346,7 +351,7 @@ def _capacities(
                 f"Bucket: a batch of the bucket up to length {bound} must have room for at least "
                 f"one example; got batch_size={size} and max_tokens={max_tokens}."
             )
-        capacities.append(int(capacity))
+        capacities.append(capacity)
     return capacities
 
 
@@ -383,11 +388,11 @@ def choose_bounds(
     >>> choose_bounds([3, 5, 17], num_buckets=3, multiple_of=4)
     [4, 8, 20]
     """
-    for name, value in (("num_buckets", num_buckets), ("multiple_of", multiple_of)):
-        if value < 1:
-            raise ValueError(f"choose_bounds: `{name}` must be at least 1; got {value}.")
+    num_buckets = whole_number("choose_bounds", "num_buckets", num_buckets, least=1)
+    multiple_of = whole_number("choose_bounds", "multiple_of", multiple_of, least=1)
     rounded: Counter[int] = Counter()
-    for length, count in Counter(lengths).items():
+    for given, count in Counter(lengths).items():
+        length = whole_number("choose_bounds", "lengths", given)
         rounded[-(-length // multiple_of) * multiple_of] += count
     if not rounded or min(rounded) < 0:
         raise ValueError("choose_bounds: `lengths` must have at least one length, none below 0.")

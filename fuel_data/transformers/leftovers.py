@@ -87,16 +87,20 @@ class LeftoverTransformer(Transformer):
         """Give the position; see `AbstractDataStream.get_position`."""
         if stage.state is None:
             return super().get_position(stage)
-        position: dict[str, Any] = {"index": stage.index}
-        if stage.requests is not None:
-            position["requests"] = stage.requests.get_position()
-        position["child"] = stage.state.before
-        position["offset"] = stage.state.offset
-        return position
+        leftover = stage.state
+        position = self._own_position(stage)
+        return {**position, "child": leftover.before, "offset": leftover.offset}
 
     def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
         """Read the batch again; see `AbstractDataStream.set_position`."""
         super().set_position(stage, position)
         stage.state = None
         if "offset" in position:
-            self.leftover(stage).offset = position["offset"]
+            try:
+                self.leftover(stage).offset = position["offset"]
+            except StopIteration:
+                raise ValueError(
+                    f"{type(self).__name__}: the epoch ends before the batch of which a part had "
+                    "been given when the state was saved. The data have changed; put the old ones "
+                    "back, or begin anew."
+                ) from None

@@ -6,11 +6,11 @@ from typing import Any
 import numpy
 
 from fuel_data.abstract import check_label_names
-from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, rngs_of
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, call
+from fuel_data.utils.arguments import seed_number
 from fuel_data.utils.names import nearest_name
 
 
@@ -84,7 +84,7 @@ class Mapping(Transformer):
         self.add_sources = self._check_added(data_stream, add_sources)
         self.mapping_accepts = mapping_accepts
         self.random = random
-        self.seed = int(config.default_seed if seed is None else seed) if random else None
+        self.seed = seed_number("Mapping", seed) if random else None
         given = kwargs.pop("axis_labels", None)
         super().__init__(data_stream, **kwargs)
         check_label_names(self, given or {})
@@ -131,20 +131,26 @@ class Mapping(Transformer):
         """Give the generators that the function draws from."""
         return {**super().user_rngs(), **rngs_of(self.mapping)}
 
+    def start(self, stage: Stage) -> None:
+        """Ask for the sources below, once; see `AbstractDataStream.start`."""
+        super().start(stage)
+        stage.state = self.data_stream.sources
+
     def read(self, stage: Stage, request: Any) -> tuple:
         """Read one item and map it; see `AbstractDataStream.read`."""
         data = next(stage.child)
+        given = stage.state
         by_name = self.mapping_accepts is dict
-        argument = dict(zip(self.data_stream.sources, data, strict=True)) if by_name else data
+        argument = dict(zip(given, data, strict=True)) if by_name else data
         if self.seed is None:
             image = call(self, self.mapping, argument)
         else:
             image = call(self, self.mapping, argument, stage.rng(self.seed))
-        image = self._check_image(image)
+        image = self._check_image(image, self.add_sources or given)
         return (*data, *image) if self.add_sources else image
 
-    def _check_image(self, image: Any) -> tuple:
-        expected = self.add_sources or self.data_stream.sources
+    @staticmethod
+    def _check_image(image: Any, expected: tuple[str, ...]) -> tuple:
         if isinstance(image, dict):
             for source in image:
                 if source not in expected:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy
 
+from fuel_data.abstract import check_label_names
 from fuel_data.axes import AxisLabels
-from fuel_data.config_parser import config
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Draws
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import Transformer
+from fuel_data.transformers.base import Transformer, as_streams
+from fuel_data.utils.arguments import seed_number, whole_number
 
 
 class _Taking(AbstractDataStream):
@@ -29,8 +30,8 @@ class _Taking(AbstractDataStream):
         axis_labels: AxisLabels | None,
         metadata: Mapping[str, dict[str, Any]] | None,
     ) -> None:
-        self.data_streams = tuple(data_streams)
         who = type(self).__name__
+        self.data_streams = as_streams(who, data_streams)
         if until not in ("all", "first"):
             raise ValueError(f"{who}: `until` must be 'all' or 'first'; got {until!r}.")
         self.until = until
@@ -41,6 +42,7 @@ class _Taking(AbstractDataStream):
         known = getattr(first, "metadata", None) if metadata is None else metadata
         super().__init__(axis_labels=labels, metadata=known)
         self.produces_examples = first.produces_examples
+        check_label_names(self, axis_labels or {})
 
     @property
     def num_batches(self) -> int | None:
@@ -51,6 +53,11 @@ class _Taking(AbstractDataStream):
     def num_examples(self) -> int | None:
         """How many examples an epoch has; None if that is not known."""
         return self._sum([stream.num_examples for stream in self.data_streams])
+
+    @property
+    def _is_endless(self) -> bool:
+        endless = [getattr(stream, "_is_endless", False) for stream in self.data_streams]
+        return any(endless) if self.until == "all" else all(endless)
 
     def _sum(self, counts: list[int | None]) -> int | None:
         known = [count for count in counts if count is not None]
@@ -141,8 +148,6 @@ class _Progress:
 
 
 def _check_alike(who: str, streams: Sequence[AbstractDataStream]) -> None:
-    if not streams:
-        raise ValueError(f"{who}: `data_streams` must have at least one stream.")
     first = streams[0]
     for number, stream in enumerate(streams):
         if stream.produces_examples != first.produces_examples:
@@ -237,10 +242,10 @@ class Mix(_Taking):
         metadata: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
         super().__init__(data_streams, until, axis_labels, metadata)
-        if num_items is not None and num_items < 0:
-            raise ValueError(f"Mix: `num_items` must be at least 0; got {num_items}.")
-        self.num_items = num_items
-        self.seed = int(config.default_seed if seed is None else seed)
+        self.num_items = (
+            None if num_items is None else whole_number("Mix", "num_items", num_items, least=0)
+        )
+        self.seed = seed_number("Mix", seed)
         if callable(weights):
             self.weights: Any = weights
             self._check_weights(weights(0))
@@ -254,8 +259,7 @@ class Mix(_Taking):
 
     def _check_weights(self, weights: Sequence[float]) -> list[float]:
         checked = [float(weight) for weight in weights]
-        is_valid = all(0 <= weight < numpy.inf for weight in checked) and any(checked)
-        if len(checked) != len(self.data_streams) or not is_valid:
+        if len(checked) != len(self.data_streams) or not _are_weights(checked):
             raise ValueError(
                 f"Mix: `weights` must be {len(self.data_streams)} numbers from 0, one for each "
                 f"stream and not all 0; got {list(weights)}."
@@ -273,6 +277,10 @@ class Mix(_Taking):
         if self.num_items is None:
             return super().num_examples
         return self.num_items if self.produces_examples else None
+
+    @property
+    def _is_endless(self) -> bool:
+        return self.num_items is None and super()._is_endless
 
     def start(self, stage: Stage) -> None:
         """Begin with all streams; see `AbstractDataStream.start`."""
@@ -326,6 +334,10 @@ class Mix(_Taking):
         return self._check_weights(self.weights(stage.epoch * length + stage.index))
 
 
+def _are_weights(weights: Sequence[float]) -> bool:
+    return all(weight >= 0 for weight in weights) and 0 < sum(weights) < numpy.inf
+
+
 class LinearWeights:
     """Weights for `Mix` that go from some to others.
 
@@ -336,6 +348,11 @@ class LinearWeights:
     num_steps : int
         How many steps lie between, at least 1.
 
+    Raises
+    ------
+    ValueError
+        If there are not equally many weights, one is below 0, or all at one end are 0.
+
     Examples
     --------
     >>> weights = LinearWeights([1, 0], [0.5, 0.5], num_steps=100)
@@ -344,14 +361,15 @@ class LinearWeights:
     """
 
     def __init__(self, begin: Sequence[float], end: Sequence[float], num_steps: int) -> None:
-        if len(begin) != len(end) or num_steps < 1:
-            raise ValueError(
-                "LinearWeights: `begin` and `end` must have as many weights as one another, and "
-                f"`num_steps` be at least 1; got {list(begin)}, {list(end)} and {num_steps}."
-            )
         self.begin = [float(weight) for weight in begin]
         self.end = [float(weight) for weight in end]
-        self.num_steps = num_steps
+        self.num_steps = whole_number("LinearWeights", "num_steps", num_steps, least=1)
+        are_weights = _are_weights(self.begin) and _are_weights(self.end)
+        if len(self.begin) != len(self.end) or not are_weights:
+            raise ValueError(
+                "LinearWeights: `begin` and `end` must have as many weights as one another, none "
+                f"below 0 and not all 0; got {self.begin} and {self.end}."
+            )
 
     def __call__(self, step: int) -> tuple[float, ...]:
         """Give the weights at a step.
@@ -381,6 +399,12 @@ class PiecewiseWeights:
     weights : dict of int to sequence of float
         Weights of all streams from each step on; one of the steps is 0.
 
+    Raises
+    ------
+    ValueError
+        If step 0 is missing, there are not equally many weights, one is below 0, or all of a step
+        are 0.
+
     Examples
     --------
     >>> weights = PiecewiseWeights({0: [1, 0], 1000: [1, 1]})
@@ -389,12 +413,18 @@ class PiecewiseWeights:
     """
 
     def __init__(self, weights: Mapping[int, Sequence[float]]) -> None:
-        if 0 not in weights or min(weights) < 0 or len(set(map(len, weights.values()))) > 1:
+        self.weights = {step: tuple(map(float, weights[step])) for step in sorted(weights)}
+        are_weights = all(map(_are_weights, self.weights.values()))
+        if min(weights, default=1) != 0 or len(set(map(len, weights.values()))) > 1:
             raise ValueError(
                 "PiecewiseWeights: `weights` must say equally many weights from step 0 on, and "
-                f"from later steps; got {dict(weights)}."
+                f"from later steps; got {self.weights}."
             )
-        self.weights = {step: tuple(map(float, weights[step])) for step in sorted(weights)}
+        if not are_weights:
+            raise ValueError(
+                "PiecewiseWeights: the weights of each step must be numbers from 0, not all 0; got "
+                f"{self.weights}."
+            )
 
     def __call__(self, step: int) -> tuple[float, ...]:
         """Give the weights at a step.
@@ -455,9 +485,7 @@ class Interleave(_Taking):
         axis_labels: AxisLabels | None = None,
         metadata: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
-        if block_length < 1:
-            raise ValueError(f"Interleave: `block_length` must be at least 1; got {block_length}.")
-        self.block_length = block_length
+        self.block_length = whole_number("Interleave", "block_length", block_length, least=1)
         super().__init__(data_streams, until, axis_labels, metadata)
 
     def _choose(self, stage: Stage, progress: Any) -> int:

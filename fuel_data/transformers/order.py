@@ -7,6 +7,7 @@ from fuel_data.abstract import open_child
 from fuel_data.iterator import Stage, place_over
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer
+from fuel_data.utils.arguments import whole_number
 
 
 class _Part(Transformer):
@@ -57,8 +58,7 @@ class Take(_Part):
     """
 
     def __init__(self, data_stream: AbstractDataStream, count: int, **kwargs: Any) -> None:
-        _check_at_least("Take", "count", count, 0)
-        self.count = count
+        self.count = whole_number("Take", "count", count, least=0)
         super().__init__(data_stream, **kwargs)
 
     def _part(self, count: int) -> int:
@@ -67,9 +67,13 @@ class Take(_Part):
     @property
     def num_batches(self) -> int | None:
         """How many items an epoch has; None if that is not known."""
-        if isinstance(self.data_stream, Repeat) and self.data_stream.times is None:
+        if getattr(self.data_stream, "_is_endless", False):
             return self.count
         return super().num_batches
+
+    @property
+    def _is_endless(self) -> bool:
+        return False
 
     def read(self, stage: Stage, request: Any) -> tuple:
         """Pass an item on unless there were enough; see `AbstractDataStream.read`."""
@@ -101,8 +105,7 @@ class Skip(_Part):
     """
 
     def __init__(self, data_stream: AbstractDataStream, count: int, **kwargs: Any) -> None:
-        _check_at_least("Skip", "count", count, 0)
-        self.count = count
+        self.count = whole_number("Skip", "count", count, least=0)
         super().__init__(data_stream, **kwargs)
 
     def _part(self, count: int) -> int:
@@ -151,14 +154,14 @@ class Shard(_Part):
         remainder: str = "keep",
         **kwargs: Any,
     ) -> None:
-        if not 0 <= index < count:
+        self.index = whole_number("Shard", "index", index)
+        self.count = whole_number("Shard", "count", count)
+        if not 0 <= self.index < self.count:
             raise ValueError(
                 f"Shard: `index` must be from 0 and below `count`; got {index} and {count}."
             )
         if remainder not in ("keep", "drop"):
             raise ValueError(f"Shard: `remainder` must be 'keep' or 'drop'; got {remainder!r}.")
-        self.index = index
-        self.count = count
         self.remainder = remainder
         super().__init__(data_stream, **kwargs)
 
@@ -211,9 +214,7 @@ class Repeat(Transformer):
     def __init__(
         self, data_stream: AbstractDataStream, times: int | None = None, **kwargs: Any
     ) -> None:
-        if times is not None:
-            _check_at_least("Repeat", "times", times, 1)
-        self.times = times
+        self.times = None if times is None else whole_number("Repeat", "times", times, least=1)
         super().__init__(data_stream, **kwargs)
 
     def _refuse_misfit(self) -> None:
@@ -228,6 +229,10 @@ class Repeat(Transformer):
     def num_examples(self) -> int | None:
         """How many examples an epoch has; None if that is not known, or has no end."""
         return self._times(self.data_stream.num_examples)
+
+    @property
+    def _is_endless(self) -> bool:
+        return self.times is None or super()._is_endless
 
     def _times(self, count: int | None) -> int | None:
         return None if count is None or self.times is None else count * self.times
@@ -295,8 +300,3 @@ class _Pass:
     def __init__(self, number: int = 0) -> None:
         self.number = number
         self.is_empty = True
-
-
-def _check_at_least(who: str, name: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{who}: `{name}` must be at least {least}; got {value}.")

@@ -6,6 +6,7 @@ from fuel_data.abstract import open_child
 from fuel_data.identity import describe
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer
+from fuel_data.utils.arguments import whole_number
 
 if TYPE_CHECKING:
     from fuel_data.server.background import BackgroundStream
@@ -55,11 +56,12 @@ class MultiProcessing(Transformer):
     [[0, 1], [2, 3], [4, 5]]
     """
 
+    _is_served = True
+
     def __init__(
         self, data_stream: AbstractDataStream, max_store: int = 100, **kwargs: Any
     ) -> None:
-        if max_store < 1:
-            raise ValueError(f"MultiProcessing: `max_store` must be at least 1; got {max_store!r}.")
+        self.max_store = whole_number("MultiProcessing", "max_store", max_store, least=1)
         if hasattr(data_stream, "all_rngs") and data_stream.all_rngs():
             raise ValueError(
                 "MultiProcessing: the stream below draws from a generator that was handed in "
@@ -67,7 +69,6 @@ class MultiProcessing(Transformer):
                 f"`seed=` instead: {data_stream!r}."
             )
         super().__init__(data_stream, **kwargs)
-        self.max_store = max_store
         # By branch of the pipeline, for the same stream draws otherwise in another branch.
         self._processes: dict[str, BackgroundStream] = {}
 
@@ -123,7 +124,7 @@ class MultiProcessing(Transformer):
         if branch not in self._processes:
             stream = _OnBranch(self.data_stream, branch)
             self._processes[branch] = BackgroundStream(stream, hwm=self.max_store)
-        return BackgroundStage(self._processes[branch], epoch, f"{branch}/s0")
+        return BackgroundStage(self._processes[branch], epoch, f"{branch}/{'s' * _levels(self)}0")
 
     def close(self) -> None:
         """End the process, and let go of what is open below. Reading starts it again."""
@@ -134,6 +135,15 @@ class MultiProcessing(Transformer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_processes": {}}
+
+
+def _levels(stream: Any) -> int:
+    """Count the processes, one behind the other, through which a stream is read.
+
+    Each has places of its own, lest two streams draw the same random numbers.
+    """
+    below = stream._children() if hasattr(stream, "_children") else ()
+    return getattr(stream, "_is_served", False) + max(map(_levels, below), default=0)
 
 
 class _OnBranch(Transformer):

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy
 
+from fuel_data.abstract import check_is_stream
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import KindMismatchError
 from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.leftovers import LeftoverTransformer
+from fuel_data.utils.arguments import whole_number
 
 
 class Window(LeftoverTransformer):
@@ -61,12 +63,9 @@ class Window(LeftoverTransformer):
     ) -> None:
         who = type(self).__name__
         _check_stream(who, data_stream, target_source)
-        for name, length in (("source_window", source_window), ("target_window", target_window)):
-            if length < 1:
-                raise ValueError(f"{who}: `{name}` must be at least 1; got {length!r}.")
-        self.offset = offset
-        self.source_window = source_window
-        self.target_window = target_window
+        self.offset = whole_number(who, "offset", offset)
+        self.source_window = whole_number(who, "source_window", source_window, least=1)
+        self.target_window = whole_number(who, "target_window", target_window, least=1)
         self.overlapping = overlapping
         self.target_source = target_source
         self.sources = (*data_stream.sources, target_source)
@@ -112,6 +111,7 @@ def _copied(window: Any) -> Any:
 
 
 def _check_stream(who: str, data_stream: AbstractDataStream, target_source: str) -> None:
+    check_is_stream(who, "data_stream", data_stream)
     if not data_stream.produces_examples:
         raise KindMismatchError(
             f"{who}: `data_stream` must give examples; got {data_stream!r}, which gives batches. "
@@ -163,8 +163,7 @@ class NGrams(Window):
         target_source: str = "targets",
         **kwargs: Any,
     ) -> None:
-        if ngram_order < 1:
-            raise ValueError(f"NGrams: `ngram_order` must be at least 1; got {ngram_order!r}.")
+        ngram_order = whole_number("NGrams", "ngram_order", ngram_order, least=1)
         super().__init__(0, ngram_order, 1, False, data_stream, target_source, **kwargs)
 
     def _target_labels(self, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:

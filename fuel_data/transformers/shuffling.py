@@ -3,11 +3,11 @@
 import heapq
 from typing import Any
 
-from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Draws
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
+from fuel_data.utils.arguments import seed_number, whole_number
 
 # Times are whole numbers of this part of a full time, so that no rounding decides an order.
 _SCALE = 2**32
@@ -59,10 +59,8 @@ class Shuffle(AnchoredTransformer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        if buffer_size < 1:
-            raise ValueError(f"Shuffle: `buffer_size` must be at least 1; got {buffer_size}.")
-        self.buffer_size = buffer_size
-        self.seed = int(config.default_seed if seed is None else seed)
+        self.buffer_size = whole_number("Shuffle", "buffer_size", buffer_size, least=1)
+        self.seed = seed_number("Shuffle", seed)
         super().__init__(data_stream, **kwargs)
 
     def _refuse_misfit(self) -> None:

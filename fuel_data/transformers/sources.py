@@ -4,10 +4,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fuel_data.abstract import check_is_stream, check_label_names
 from fuel_data.axes import AxisLabels
 from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import AgnosticTransformer, Transformer, check_sources
+from fuel_data.transformers.base import (
+    AgnosticTransformer,
+    Transformer,
+    as_streams,
+    check_sources,
+)
 from fuel_data.utils.names import nearest_name
 
 logger = logging.getLogger(__name__)
@@ -28,14 +34,20 @@ class FilterSources(AgnosticTransformer):
     Raises
     ------
     ValueError
-        If the stream below does not have one of them.
+        If the stream below does not have one of them, one is named twice, or none is named.
     """
 
     def __init__(
         self, data_stream: AbstractDataStream, sources: Sequence[str], **kwargs: Any
     ) -> None:
+        check_is_stream("FilterSources", "data_stream", data_stream)
         check_sources("FilterSources", "sources", sources, data_stream.sources)
         self.sources = tuple(sources)
+        if not self.sources or len(set(self.sources)) < len(self.sources):
+            raise ValueError(
+                "FilterSources: `sources` must have at least one name, and each only once; got "
+                f"{list(sources)}."
+            )
         self._places = [data_stream.sources.index(source) for source in self.sources]
         super().__init__(data_stream, **kwargs)
 
@@ -88,6 +100,7 @@ class Rename(AgnosticTransformer):
                 "Rename: `on_non_existent` must be 'raise', 'ignore' or 'warn'; got "
                 f"{on_non_existent!r}."
             )
+        check_is_stream("Rename", "data_stream", data_stream)
         for old in names:
             if old not in data_stream.sources:
                 self._miss(old, data_stream.sources, on_non_existent)
@@ -153,7 +166,7 @@ class Merge(AbstractDataStream):
         *,
         metadata: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
-        self.data_streams = tuple(data_streams)
+        self.data_streams = as_streams("Merge", data_streams)
         self._check_streams()
         below = [(stream, name) for stream in self.data_streams for name in stream.sources]
         self.sources = self._check_names(sources, [name for _, name in below])
@@ -162,10 +175,9 @@ class Merge(AbstractDataStream):
             metadata=self._metadata(below) if metadata is None else metadata,
         )
         self.produces_examples = self.data_streams[0].produces_examples
+        check_label_names(self, axis_labels or {})
 
     def _check_streams(self) -> None:
-        if not self.data_streams:
-            raise ValueError("Merge: `data_streams` must have at least one stream.")
         if len({stream.produces_examples for stream in self.data_streams}) > 1:
             shown = [
                 f"{stream!r} gives {'examples' if stream.produces_examples else 'batches'}"
@@ -222,6 +234,10 @@ class Merge(AbstractDataStream):
         """How many examples an epoch has; None if that is not known of any stream."""
         known = (s.num_examples for s in self.data_streams if s.num_examples is not None)
         return next(known, None)
+
+    @property
+    def _is_endless(self) -> bool:
+        return all(getattr(stream, "_is_endless", False) for stream in self.data_streams)
 
     def _children(self) -> Sequence[Any]:
         return self.data_streams

@@ -145,3 +145,19 @@ def test_other_files_of_picklable_itertools_are_sources(itertools_that_pickle, t
         found = [lines.get_data(state)[0] for _ in range(2)]
         state[0]._f.close()
         assert found == list(file)
+
+
+def test_what_is_no_data_set_or_no_scheme_is_refused(dataset):
+    with pytest.raises(TypeError, match=r"`dataset` must be a data set; got \[1, 2\]. Put Indexab"):
+        DataStream([1, 2])
+    with pytest.raises(TypeError, match="`iteration_scheme` must be a scheme, .*; got 2"):
+        DataStream(dataset, 2)
+
+
+def test_the_state_of_a_stream_is_not_taken_for_that_of_an_iterator(dataset):
+    stream = dataset.get_example_stream()
+    iterator = stream.get_epoch_iterator()
+    with pytest.raises(ValueError, match="what get_state.. of an iterator gave; it has only"):
+        iterator.set_state(stream.get_state())
+    with pytest.raises(ValueError, match="what get_state.. of a stream, between two epochs gave"):
+        stream.set_state(iterator.get_state())

@@ -129,7 +129,12 @@ def test_numbers_that_make_no_sense_are_refused():
         ValueError, match="SampledScheme: `num_examples` must be at least 0.*got -1"
     ):
         SampledScheme(3, 2, -1)
-    with pytest.raises(ValueError, match="SampledExampleScheme: .*got 4, and 0 to draw from"):
+    with pytest.raises(ValueError, match="SampledExampleScheme: .*none to draw from; got 4"):
         SampledExampleScheme(0, 4)
     with pytest.raises(ValueError, match="WeightedScheme: `batch_size` must be .* got 0"):
         WeightedScheme([1], 0)
+
+
+def test_weights_whose_sum_is_infinite_are_refused():
+    with pytest.raises(ValueError, match="WeightedScheme: `weights` must be one number for each"):
+        WeightedScheme([1e308, 1e308], 2)

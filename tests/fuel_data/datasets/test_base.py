@@ -237,3 +237,53 @@ def test_changing_what_was_read_does_not_change_the_data_set(request_):
 
     assert arrays.x.tolist() == [[0, 1], [2, 3], [4, 5]]
     assert [row.tolist() for row in arrays.rows] == [[0, 1], [1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("sources", [(), ("x", "x")])
+def test_sources_must_be_named_and_each_once(sources):
+    # Without sources an IterableDataset would never end.
+    for kind in (IndexableDataset, IterableDataset):
+        with pytest.raises(ValueError, match="at least one name, and each only once; got"):
+            kind({"x": [1, 2], "y": [3, 4]}, sources=sources)
+
+
+def _rows():
+    rows = [numpy.zeros(2), numpy.zeros(3)]
+    objects = numpy.empty(2, dtype=object)
+    objects[:] = rows
+    return rows, objects
+
+
+@pytest.mark.parametrize("request_", [slice(0, 2), [0, 1], 0])
+def test_who_changes_a_ragged_batch_changes_no_data_set(request_):
+    for data in _rows():
+        dataset = IndexableDataset({"x": data})
+        (batch,) = dataset.get_data(request=request_)
+        for example in batch:
+            example += 1
+
+        assert not any(example.any() for example in data)
+        (again,) = dataset.get_data(request=request_)
+        assert type(again) is type(batch)
+        assert len(again) == len(batch)
+
+
+def test_who_changes_an_example_changes_no_data_set_that_is_iterated_over():
+    for data in (numpy.zeros((2, 2)), [numpy.zeros(2)], (numpy.zeros(2),)):
+        for (x,) in DataStream(IterableDataset({"x": data})):
+            x += 1
+
+        assert not numpy.any(data)
+
+
+def test_examples_that_are_no_longer_there_are_missed_when_a_run_goes_on():
+    data = list("abcdef")
+    stream = DataStream(IterableDataset({"x": functools.partial(iter, data)}))
+    iterator = stream.get_epoch_iterator()
+    for _ in range(3):
+        next(iterator)
+    state = iterator.get_state()
+    del data[2:]
+
+    with pytest.raises(ValueError, match="'x' ended after 2 of 3 examples that were read before"):
+        iterator.set_state(state)

@@ -171,3 +171,16 @@ def test_held_data_are_copied_into_the_state(batches):
     state = iterator.get_state()
     next(iterator)
     assert state["position"]["held"] == {"sizes": [2]}
+
+
+def test_a_transformer_of_the_library_that_takes_no_scheme_refuses_one(batches):
+    # The requests would have ended the epoch, and nobody would have known.
+    with pytest.raises(ValueError, match="Cast: takes no `iteration_scheme`; got SequentialScheme"):
+        Cast(batches, "float32", iteration_scheme=SequentialScheme(2, 2))
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], None, IndexableDataset({"x": [1]}), Swap])
+def test_what_is_no_stream_is_refused(wrong):
+    for over in (Swap, Unpack, lambda stream: Named(stream, which_sources=("x",))):
+        with pytest.raises(TypeError, match=": `data_stream` must be a stream; got"):
+            over(wrong)

@@ -2,10 +2,14 @@ import numpy
 import pytest
 
 from fuel_data.datasets import IndexableDataset, IterableDataset
+from fuel_data.exceptions import AxisLabelsMismatchError
 from fuel_data.schemes import (
+    ConcatenatedScheme,
     ConstantScheme,
+    SampledScheme,
     SequentialExampleScheme,
     SequentialScheme,
+    WeightedScheme,
 )
 from fuel_data.streams import DataStream
 from fuel_data.transformers import (
@@ -16,6 +20,7 @@ from fuel_data.transformers import (
     Merge,
     Padding,
     Rename,
+    Repeat,
     SourcewiseTransformer,
     Transformer,
     Unpack,
@@ -199,9 +204,9 @@ def test_padding_refuses_an_example_longer_than_all_lengths():
 def test_padding_refuses_arguments_that_make_no_sense():
     with pytest.raises(ValueError, match="give `multiple_of` or `lengths`, not both"):
         Padding(ragged(1), multiple_of=2, lengths=[2])
-    with pytest.raises(ValueError, match="`multiple_of` must be above 0; got 0"):
+    with pytest.raises(ValueError, match="`multiple_of` must be at least 1; got 0"):
         Padding(ragged(1), multiple_of=0)
-    with pytest.raises(ValueError, match=r"`lengths` must be lengths, at least one; got \[\]"):
+    with pytest.raises(ValueError, match="`lengths` must be lengths, at least one; got none"):
         Padding(ragged(1), lengths=[])
     with pytest.raises(ValueError, match="`mask_sources` names 'z', which the stream below does n"):
         Padding(ragged(1), ("z",))
@@ -295,3 +300,73 @@ def test_batches_of_merged_examples_and_merged_batches_lose_nothing():
         for _ in range(2):
             items = list(stream)
             assert y(items) == [list(item[3]) for item in items] == [[0, 1], [2, 3], [4]]
+
+
+def iterable(items, labels=None):
+    return DataStream(IterableDataset({"x": items}, axis_labels=labels))
+
+
+def test_bytes_keep_their_zeros_in_a_batch():
+    (x,) = next(iter(Batch(iterable([b"a\0\0", b"bcd"]), ConstantScheme(2))))
+    assert (x.dtype, x.tolist()) == (object, [b"a\0\0", b"bcd"])
+
+
+def test_an_empty_sentence_does_not_make_floats_of_numbers():
+    x, mask = next(iter(Padding(Batch(iterable([[1, 2], [], [3]]), ConstantScheme(3)))))
+    assert (x.dtype, x.tolist()) == (numpy.int64, [[1, 2], [0, 0], [3, 0]])
+    assert mask.tolist() == [[1, 1], [0, 0], [1, 0]]
+
+
+def test_an_example_that_is_no_array_is_named_with_the_way_out():
+    with pytest.raises(ValueError, match="cannot become an array.*one array of each example with"):
+        list(Batch(iterable([[[1], [2, 3]], [[4]]]), ConstantScheme(2)))
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        WeightedScheme([1, 1], 2),
+        SampledScheme(4, 2),
+        SequentialScheme(4, 2),
+        ConcatenatedScheme([SequentialScheme(4, 2)]),
+        None,
+    ],
+)
+def test_a_scheme_that_does_not_ask_for_sizes_is_refused_when_it_is_handed_in(scheme):
+    with pytest.raises(ValueError, match="Batch: `iteration_scheme` must ask for numbers of exam"):
+        Batch(examples(4), scheme)
+    with pytest.raises(ValueError, match="Cache: `iteration_scheme` must ask for numbers of exam"):
+        Cache(batches(4, 2), scheme)
+
+
+def test_a_number_in_the_place_of_a_scheme_is_answered_with_the_scheme():
+    with pytest.raises(ValueError, match=r"got 3. Write ConstantScheme\(3\)\."):
+        Batch(examples(4), 3)
+
+
+@pytest.mark.parametrize("over", [Unpack, Padding, lambda stream: Cache(stream, ConstantScheme(2))])
+def test_batches_whose_examples_are_not_on_the_first_axis_are_refused(over):
+    dataset = IndexableDataset({"x": numpy.zeros((4, 6))})
+    stream = DataStream(dataset, SequentialScheme(4, 4), axis_labels={"x": ("time", "batch")})
+    with pytest.raises(AxisLabelsMismatchError, match=r"'x' must be on the first axis of a batch"):
+        over(stream)
+
+
+def test_labels_of_none_are_those_of_the_stream_below_with_or_without_the_batch():
+    labelled = iterable([[1, 2]], labels={"x": ("time",)})
+    batched = Batch(labelled, ConstantScheme(1), axis_labels=None)
+    assert batched.axis_labels == {"x": ("batch", "time")}
+    assert Unpack(batched, axis_labels=None).axis_labels == {"x": ("time",)}
+
+
+def test_lengths_may_be_an_array():
+    stream = Padding(Batch(iterable([[1], [1, 2]]), ConstantScheme(2)), lengths=numpy.array([4, 2]))
+    assert next(iter(stream))[0].tolist() == [[1, 0], [1, 2]]
+
+
+def test_so_many_batches_of_endless_examples_are_counted():
+    endless = Repeat(examples(3))
+    assert len(Batch(endless, ConstantScheme(2, times=5))) == 5
+    assert Batch(endless, ConstantScheme(2)).num_batches is None
+    cached = Cache(Batch(endless, ConstantScheme(2)), ConstantScheme(3, num_examples=7))
+    assert (cached.num_batches, cached.num_examples) == (3, 7) == (len(list(cached)), 7)

@@ -261,3 +261,27 @@ def test_bounds_of_very_many_different_lengths_are_nearly_the_best():
 def test_bounds_of_nothing_are_refused(arguments, message):
     with pytest.raises(ValueError, match=f"^choose_bounds: .*{message}"):
         choose_bounds(*arguments)
+
+
+def test_bounds_and_sizes_may_be_arrays():
+    arrays = Bucket(examples(LENGTHS), "x", numpy.array([5, 10, 30]), numpy.array([9, 7, 5]))
+    lists = Bucket(examples(LENGTHS), "x", [5, 10, 30], [9, 7, 5])
+
+    assert numbers(arrays) == numbers(lists)
+    assert arrays.digest() == lists.digest()
+
+
+@pytest.mark.parametrize("length", [-1, 2.5, float("nan"), None])
+def test_a_function_that_gives_no_length_is_refused(length):
+    with pytest.raises(ValueError, match=r"Bucket: `by\(example\)` must be"):
+        numbers(Bucket(examples([1]), lambda example: length, [3], 1))
+
+
+def test_a_function_may_give_a_whole_float():
+    assert numbers(Bucket(examples([1]), lambda example: numpy.float64(3), [3], 1)) == [[0]]
+
+
+def test_an_array_without_axes_has_no_length():
+    stream = DataStream(IterableDataset({"x": [numpy.array(3)]}))
+    with pytest.raises(ValueError, match="Bucket: the source 'x' has no length; got array"):
+        list(Bucket(stream, "x", [3], 1))

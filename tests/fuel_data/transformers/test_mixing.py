@@ -91,7 +91,7 @@ def test_weights_go_linearly_or_by_pieces():
     ("make", "message"),
     [
         (lambda: LinearWeights([1], [1, 2], 3), "`begin` and `end` must have as many weights"),
-        (lambda: LinearWeights([1], [1], 0), "`num_steps` be at least 1"),
+        (lambda: LinearWeights([1], [1], 0), "`num_steps` must be at least 1"),
         (lambda: PiecewiseWeights({5: [1]}), "from step 0 on"),
         (lambda: PiecewiseWeights({0: [1], 5: [1, 2]}), "equally many weights"),
     ],
@@ -184,3 +184,31 @@ def test_arguments_that_make_no_sense_are_refused():
         Interleave([letters("a")], block_length=0)
     with pytest.raises(ValueError, match="Mix: `until` must be 'all' or 'first'; got 'last'"):
         Mix([letters("a")], [1], until="last")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LinearWeights([1, 1], [-1, 2], 5),
+        lambda: LinearWeights([1, 0], [0, 0], 5),
+        lambda: LinearWeights([1, float("nan")], [1, 0], 5),
+        lambda: PiecewiseWeights({0: [1, 1], 9: [-1, 2]}),
+        lambda: PiecewiseWeights({0: [1, 1], 9: [0, 0]}),
+        lambda: Mix([letters("a"), letters("b")], [1e308, 1e308]),
+    ],
+)
+def test_weights_of_a_later_step_that_make_no_sense_are_refused_at_once(make):
+    with pytest.raises(ValueError, match="not all 0; got"):
+        make()
+
+
+@pytest.mark.parametrize("over", [lambda s, **k: Mix(s, [1], **k), Interleave])
+def test_labels_of_unknown_sources_and_what_are_no_streams_are_refused(over):
+    with pytest.raises(ValueError, match="`axis_labels` names 'y', which is not among the sources"):
+        over([letters("a")], axis_labels={"y": ()})
+    with pytest.raises(TypeError, match="`data_streams` must be a sequence of streams; got DataSt"):
+        over(letters("a"))
+    with pytest.raises(
+        TypeError, match=r"`data_streams\[0\]` must be a stream; got Iterab.* Put a"
+    ):
+        over([letters("a").dataset])

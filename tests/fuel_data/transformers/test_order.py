@@ -5,11 +5,26 @@ from fuel_data.datasets import IndexableDataset, IterableDataset
 from fuel_data.schemes import (
     ConcatenatedScheme,
     ConstantScheme,
+    PositionedScheme,
     SequentialScheme,
     ShuffledExampleScheme,
 )
 from fuel_data.streams import DataStream
-from fuel_data.transformers import Batch, Filter, Mapping, Rename, Repeat, Shard, Skip, Take
+from fuel_data.transformers import (
+    Batch,
+    Filter,
+    Interleave,
+    Mapping,
+    Merge,
+    Mix,
+    Rename,
+    Repeat,
+    Shard,
+    Shuffle,
+    Skip,
+    Take,
+    Transformer,
+)
 
 
 class Logging(IndexableDataset):
@@ -169,3 +184,44 @@ def test_nothing_cannot_be_repeated_without_end():
 def test_arguments_that_make_no_sense_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+class Own(Transformer):
+    """Ends after two items, whatever is below."""
+
+    def read(self, stage, request):
+        if stage.index == 2:
+            raise StopIteration
+        return next(stage.child)
+
+
+def test_the_first_of_endless_items_are_counted():
+    endless, ending = Repeat(counting(3)), counting(3)
+    batches = Batch(endless, ConstantScheme(2))
+    renamed = Rename(endless, {"x": "y"})
+    for stream in (batches, Shuffle(Skip(endless, 1), 2), Merge([endless, renamed])):
+        assert len(Take(stream, 5)) == 5 == len(list(Take(stream, 5)))
+    assert len(Take(Mix([endless, ending], [1, 1]), 9)) == 9
+    assert len(Take(Interleave([endless, ending]), 9)) == 9
+    assert Take(Mix([endless, ending], [1, 1], until="first"), 9).num_batches is None
+    assert len(Take(Mix([endless, ending], [1, 1], num_items=4), 9)) == 4
+    assert Take(Own(endless), 9).num_batches is None
+    assert len(Take(Take(endless, 2), 9)) == 2
+
+
+class Unknown(PositionedScheme):
+    """Ends by itself, without saying before how many requests there are."""
+
+    requests_examples = True
+
+    def make_request(self, order, index):
+        if index == 5:
+            raise StopIteration
+        return index
+
+
+def test_what_is_left_out_of_requests_of_unknown_number_is_not_counted_past_their_end():
+    stream = DataStream(IndexableDataset({"x": numpy.arange(9)}), Unknown())
+
+    assert [int(x) for (x,) in Shard(stream, 0, 2, remainder="drop")] == [0, 2]
+    assert list(Skip(stream, 7)) == []

@@ -222,3 +222,16 @@ def test_the_stream_below_is_read_in_the_other_process_only():
         assert len(list(stream)) == 5
 
     assert (below.is_open, below.epochs_begun, stream.epochs_begun) == (False, 0, 1)
+
+
+def test_streams_on_both_sides_of_nested_processes_draw_apart():
+    bottom = batches()
+    near = MultiProcessing(bottom)
+    between = Mapping(near, jitter, random=True)
+    far = MultiProcessing(between)
+    top = Mapping(far, jitter, random=True)
+    stages = [stream.open_stage(0) for stream in (bottom, near, between, far, top)]
+
+    assert len({stage.place for stage in stages}) == 5
+    for stage in stages:
+        stage.close()

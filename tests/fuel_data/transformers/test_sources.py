@@ -133,3 +133,16 @@ def test_merged_examples_may_have_any_size():
 def test_merge_takes_no_data_without_an_epoch():
     with pytest.raises(ValueError, match="Merge.get_data: no epoch is open"):
         Merge([stream("x")]).get_data()
+
+
+def test_sources_that_are_named_twice_or_not_at_all_are_refused():
+    stream = IndexableDataset({"x": [1], "y": [2]}).get_example_stream()
+    for sources in (["x", "x"], []):
+        with pytest.raises(ValueError, match="at least one name, and each only once; got"):
+            FilterSources(stream, sources)
+
+
+def test_labels_of_sources_that_a_merge_does_not_have_are_refused():
+    stream = IndexableDataset({"x": [1]}).get_example_stream()
+    with pytest.raises(ValueError, match="Merge: `axis_labels` names 'y', which is not among"):
+        Merge([stream], axis_labels={"y": ()})

@@ -1,0 +1,81 @@
+"""What a user hands in where a whole number belongs."""
+
+import operator
+from typing import Any
+
+import numpy
+
+from fuel_data.config_parser import config
+
+
+def whole_number(who: str, name: str, value: Any, least: int | None = None) -> int:
+    """Make a Python integer of an argument that must be a whole number.
+
+    Those of numpy are taken, too, but not kept: a uint8 or uint64 overflows where it is reckoned
+    with other numbers.
+
+    Parameters
+    ----------
+    who : str
+        Whose argument it is, for the error.
+    name : str
+        Name of the argument, for the error.
+    value : object
+        What the user handed in.
+    least : int, optional
+        The least that it may be.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is less, or no whole number: a float, NaN, a bool, text.
+
+    Examples
+    --------
+    >>> whole_number("Take", "count", numpy.uint8(3), least=0)
+    3
+    >>> whole_number("Take", "count", 2.5, least=0)
+    Traceback (most recent call last):
+    ValueError: Take: `count` must be a whole number; got 2.5.
+    """
+    number = _as_int(value)
+    if number is None:
+        raise ValueError(f"{who}: `{name}` must be a whole number; got {value!r}.")
+    if least is not None and number < least:
+        raise ValueError(f"{who}: `{name}` must be at least {least}; got {number}.")
+    return number
+
+
+def seed_number(who: str, seed: Any) -> int:
+    """Make a Python integer of a seed.
+
+    Parameters
+    ----------
+    who : str
+        Whose argument it is, for the error.
+    seed : int or None
+        What the user handed in; None is the setting `default_seed`.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number.
+    """
+    return whole_number(who, "seed", config.default_seed if seed is None else seed)
+
+
+def _as_int(value: Any) -> int | None:
+    if isinstance(value, (bool, numpy.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None

@@ -93,6 +93,9 @@ def test_splits_by_indices_stay_so_beside_ranges(tmp_path):
     x, sound = ordered.get_data(None, slice(0, 6))
     assert_array_equal(x, X[[4, 1, 1, 8, 9, 10]])
     assert [int(values[0, 0]) for values in sound] == [4, 1, 1, 8, 9, 10]
+    # Both sources refer to the same indices, so that nobody need compare them.
+    with h5py.File(path) as h5file:
+        assert len({h5file[row["indices"]].name for row in h5file.attrs["split"]}) == 1
 
 
 def test_joined_files_can_be_joined_again_and_lie_elsewhere(tmp_path):

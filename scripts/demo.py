@@ -358,8 +358,11 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     list of str
     """
     names = sorted(one.keys() | other.keys())
-    return [name for name in names if name not in one or name not in other
-            or not same_bits(one[name], other[name])]
+    return [
+        name
+        for name in names
+        if name not in one or name not in other or not same_bits(one[name], other[name])
+    ]
 
 
 def same_bits(one: Any, other: Any) -> bool:

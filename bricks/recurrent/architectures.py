@@ -54,6 +54,33 @@ def draw_vector(brick: Initializable, parameter: Any) -> None:
     parameter.set_value(row[0])
 
 
+def check_step(brick: Brick, **variables: Variable) -> None:
+    """Refuse what a step is given if its axes differ from those of the states.
+
+    Parameters
+    ----------
+    brick : Brick
+        Which takes the step.
+    **variables : Variable of shape (batch, feature)
+        By their names, ``states`` among them.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer axes than the states have, or the last one is known to have
+        another length than the brick tells.
+    """
+    states = variables["states"]
+    for name, variable in variables.items():
+        check_last_dim(brick, variable, brick.get_dim(name), name)
+        if variable.ndim != states.ndim:
+            raise ValueError(
+                f"{brick.path}.apply: in each step `{name}` and `states` must have the same axes, "
+                f"(batch, feature); got {describe(variable)} and {describe(states)}. Those of "
+                "whole sequences are (time, batch, feature)."
+            )
+
+
 def keep_masked(brick: Brick, mask: Variable | None, new: Variable, old: Variable) -> Variable:
     """Let states of examples whose sequence is over stay as they are.
 
@@ -158,8 +185,7 @@ class SimpleRecurrent(BaseRecurrent, Initializable):
         Variable of shape (batch, dim)
             The next states.
         """
-        check_last_dim(self, inputs, self.dim, "inputs")
-        check_last_dim(self, states, self.dim, "states")
+        check_step(self, inputs=inputs, states=states)
         total = as_float(inputs, self.W.dtype) + tensor.dot(states, self.W)
         return keep_masked(self, mask, self.activation.apply(total), states)
 
@@ -326,8 +352,7 @@ class LSTM(BaseRecurrent, Initializable):
         cells : Variable of shape (batch, dim)
             The next cells.
         """
-        for name, variable in {"inputs": inputs, "states": states, "cells": cells}.items():
-            check_last_dim(self, variable, self.get_dim(name), name)
+        check_step(self, inputs=inputs, states=states, cells=cells)
         total = self._add_states(inputs, states)
         for_in, for_forget, for_cells, for_out = split_last(total, 4, self.dim)
         gate, peep = self.gate_activation.apply, self._peep
@@ -477,9 +502,7 @@ class GatedRecurrent(BaseRecurrent, Initializable):
         Variable of shape (batch, dim)
             The next states.
         """
-        given = {"inputs": inputs, "gate_inputs": gate_inputs, "states": states}
-        for name, variable in given.items():
-            check_last_dim(self, variable, self.get_dim(name), name)
+        check_step(self, inputs=inputs, gate_inputs=gate_inputs, states=states)
         dtype = self.state_to_state.dtype
         gates = as_float(gate_inputs, dtype) + tensor.dot(states, self.state_to_gates)
         update, reset = split_last(self.gate_activation.apply(gates), 2, self.dim)

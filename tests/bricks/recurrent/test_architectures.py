@@ -141,3 +141,18 @@ def test_masks_of_other_axes_are_refused(brick, ndim):
 
     with pytest.raises(ValueError, match=rf"^{brick.path}\.apply: `mask` must .* \(time, batch\)"):
         brick.apply(**given, mask=mask)
+
+
+@pytest.mark.parametrize("ndim", [2, 4])
+@pytest.mark.parametrize("brick", [SimpleRecurrent, LSTM, GatedRecurrent])
+def test_sequences_without_a_batch_are_refused(brick, ndim):
+    brick = brick(3)
+    given = {
+        name: tensor.TensorType("float32", (None,) * ndim)(name)
+        for name in brick.apply.sequences
+        if name != "mask"
+    }
+
+    words = r"in each step `inputs` and `states` must have the same axes, \(batch, feature\); got"
+    with pytest.raises(ValueError, match=rf"^{brick.path}\.apply: {words}"):
+        brick.apply(**given)

@@ -8,6 +8,7 @@ the position of the whole is the nested positions of the stages.
 
 import inspect
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -16,6 +17,7 @@ import numpy
 
 from fuel_data import fuels_way
 from fuel_data.randomness import generator, key
+from fuel_data.requests import PositionedScheme, scheme_rngs
 from fuel_data.state import is_plain, split_arrays
 
 FORMAT = 1
@@ -359,6 +361,7 @@ class DataIterator:
             and not data_stream.all_rngs()
         )
         self._stage: Any = None
+        _check_generators(data_stream)
         stage = self._open()
         if requests is not None:
             # Where they stand; and a generator of the user's is drawn from once, not twice.
@@ -510,6 +513,38 @@ def _check_requests(stream: Any, requests: Any) -> None:
             f"own scheme gives, {scheme!r}; got {requests!r}. Leave it out: the scheme is asked "
             "without it, too."
         )
+
+
+def _check_generators(stream: Any) -> None:
+    """Refuse a generator that is drawn from where items are read again, and elsewhere too.
+
+    When a run goes on, it stands where it stood when those items were read; what had been drawn
+    elsewhere in between would be missing, and the items would become others.
+    """
+    again: list[tuple[Any, Counter]] = []
+    everywhere = _count_draws(stream, again)
+    for reader, below in again:
+        if any(everywhere[rng] > count for rng, count in below.items()):
+            raise ValueError(
+                f"{type(reader).__name__}: holds back items that are drawn below it from a "
+                "generator of yours, and another part of the pipeline draws from the same one, so "
+                "they could not be drawn again when a run goes on. Give each part a generator of "
+                f"its own: {reader!r}."
+            )
+
+
+def _count_draws(stream: Any, again: list[tuple[Any, Counter]]) -> Counter:
+    """Count by how many parts of a pipeline each generator is drawn from, item by item."""
+    rngs = list(stream.user_rngs().values()) if hasattr(stream, "user_rngs") else []
+    scheme = getattr(stream, "iteration_scheme", None)
+    if scheme is not None and not isinstance(scheme, PositionedScheme):
+        rngs += scheme_rngs(scheme)
+    below: Counter = Counter()
+    for child in stream._children() if hasattr(stream, "_children") else ():
+        below.update(_count_draws(child, again))
+    if getattr(stream, "_reads_again", False):
+        again.append((stream, below))
+    return below + Counter(map(id, rngs))
 
 
 def check_state(stream: Any, state: Any, part: str) -> str:

@@ -130,7 +130,12 @@ class AnchoredReader:
 
 
 class AnchoredTransformer(Transformer):
-    """Base of transformers that hold items back and save anchors instead; see `AnchoredReader`."""
+    """Base of transformers that hold items back and save anchors instead; see `AnchoredReader`.
+
+    A generator that is drawn from below it may not be drawn from elsewhere in the pipeline.
+    """
+
+    _reads_again = True
 
     @abstractmethod
     def open_buffer(self, stage: Stage) -> Any:

@@ -1,9 +1,10 @@
+import numpy
 import pytest
 
 from fuel_data.datasets import IterableDataset
 from fuel_data.streams import DataStream
 from fuel_data.testing import check_resumption
-from fuel_data.transformers import Bucket, Mix, Shuffle
+from fuel_data.transformers import Bucket, Mapping, Mix, Shuffle
 from fuel_data.transformers.anchors import AnchoredReader
 
 
@@ -98,3 +99,37 @@ def test_a_transformer_of_ones_own_may_hold_plain_data_beside_its_buffer():
     assert sorted(x % 100 for (x,) in build(4)) == [0, 1, 2, 3]
     assert [x // 100 for (x,) in build(4)] == [1, 2, 3, 4]
     check_resumption(build)
+
+
+class Draws:
+    """A function that draws from a generator that it was handed."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def __call__(self, example):
+        return (example[0] + 100 * self.rng.randint(9),)
+
+
+def test_a_generator_below_a_buffer_may_not_be_drawn_from_elsewhere():
+    shared, own = numpy.random.RandomState(1), numpy.random.RandomState(2)
+    stream = DataStream(IterableDataset({"x": range(9)}))
+
+    def shuffled(num_examples):
+        below = DataStream(IterableDataset({"x": range(num_examples)}))
+        rng = numpy.random.RandomState(1)
+        twice = Mapping(Mapping(below, Draws(rng)), Draws(rng))
+        return Mapping(Shuffle(twice, 4), Draws(numpy.random.RandomState(2)))
+
+    check_resumption(shuffled)
+    below = Mapping(stream, Draws(shared))
+    refused = [
+        Mapping(Shuffle(below, 4), Draws(shared)),
+        Mix([Shuffle(below, 4), Mapping(stream, Draws(shared))], [1, 1]),
+        Mix([Shuffle(below, 4), below], [1, 1]),
+        Mapping(Bucket(below, by=len, bounds=[1], batch_size=2), Draws(shared)),
+    ]
+    for pipeline in refused:
+        with pytest.raises(ValueError, match="holds back items .* from a generator of yours, and"):
+            pipeline.get_epoch_iterator()
+    assert len(list(Mapping(Shuffle(below, 4), Draws(own)))) == 9

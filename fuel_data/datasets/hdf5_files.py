@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import h5py
+import numpy
 
 from fuel_data.datasets.hdf5_heaps import check_heaps
 from fuel_data.datasets.hdf5_kinds import check_kind
@@ -203,13 +204,37 @@ def find_dataset(h5file: h5py.File, name: str) -> h5py.Dataset:
         raise ValueError(f"{h5file.filename}: {name!r} is a {kind}, not a data set.")
     check_filters(found)
     try:
-        has_objects = found.dtype.hasobject
+        dtype = found.dtype
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{h5file.filename}: {name!r} cannot be a source: its type is none that numpy has "
             f"({error})."
         ) from error
-    return with_right_vectors(found) if has_objects else found
+    if _overlaps(dtype):
+        raise ValueError(
+            f"{h5file.filename}: {name!r} cannot be a source: its records have fields that need "
+            "more room in numpy than the file gives them, so reading would write over other "
+            "memory. The file is damaged, or has numbers of an uncommon size."
+        )
+    return with_right_vectors(found) if dtype.hasobject else found
+
+
+def _overlaps(dtype: numpy.dtype) -> bool:
+    """Tell whether fields of records overlap, or go past the end, at any depth.
+
+    In HDF5 they never do, but h5py gives a number that numpy has not the next larger type of
+    numpy, at the place and in the record that the smaller one has.
+    """
+    base = h5py.check_vlen_dtype(dtype)
+    inner = base if isinstance(base, numpy.dtype) else dtype.base
+    if inner.names is None:
+        return inner != dtype and _overlaps(inner)
+    fields = sorted((inner.fields[name][:2] for name in inner.names), key=lambda field: field[1])
+    ends = [offset + kind.itemsize for kind, offset in fields]
+    begins = [*(offset for _, offset in fields[1:]), inner.itemsize]
+    return any(end > begin for end, begin in zip(ends, begins, strict=True)) or any(
+        _overlaps(kind) for kind, _ in fields
+    )
 
 
 def _what_is_there(h5file: h5py.File, name: str) -> str:

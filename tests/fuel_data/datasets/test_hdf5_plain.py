@@ -99,3 +99,28 @@ def test_names_that_matlab_gives_to_what_cells_refer_to_are_listed_last(tmp_path
 
     with pytest.raises(ValueError, match=r"The file has voltage, #refs#/0, .*, …\."):
         PlainHDF5Dataset(tmp_path / "x.mat", ["volt"])
+
+
+def test_numbers_that_numpy_has_not_are_widened_but_in_records_refused(tmp_path):
+    half = h5py.h5t.IEEE_F32LE.copy()
+    half.set_fields(15, 7, 8, 0, 7)
+    half.set_size(2)
+    record = h5py.h5t.create(h5py.h5t.COMPOUND, 4)
+    record.insert(b"a", 0, half)
+    record.insert(b"b", 2, h5py.h5t.STD_I16LE)
+    inner = h5py.h5t.create(h5py.h5t.COMPOUND, 8)
+    inner.insert(b"c", 0, h5py.h5t.array_create(record, (2,)))
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for name, kind in (("plain", half), ("record", record), ("inner", inner)):
+            h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple((5,)))
+        file["plain"][...] = [1, -2, 3.5, 0, 0.125]
+        file["right"] = numpy.array([(1, 2.5)], numpy.dtype([("a", "i1"), ("b", "f8")], align=True))
+
+    # Of 16 bits, 8 of them the exponent; these five are exact.
+    plain = PlainHDF5Dataset(tmp_path / "x.h5", ["plain"]).get_data(None, slice(0, 5))[0]
+    assert_array_equal(plain, [1, -2, 3.5, 0, 0.125])
+    assert PlainHDF5Dataset(tmp_path / "x.h5", ["right"]).get_data(None, 0)[0].item() == (1, 2.5)
+    # h5py writes over other memory when it reads these, and mostly ends the process.
+    for name in ("record", "inner"):
+        with pytest.raises(ValueError, match=f"'{name}' cannot be a source: its records have fie"):
+            PlainHDF5Dataset(tmp_path / "x.h5", [name])

@@ -178,16 +178,27 @@ class GenericSequenceAttention(AbstractAttention):
         # As many as there are steps: no features.
         return 0 if name == "weights" else super().get_dim(name)
 
-    def _check_glimpsed(self, application_name: str, attended: Any, attended_mask: Any) -> None:
+    def _check_glimpsed(
+        self, application_name: str, attended: Any, preprocessed: Any = None, mask: Any = None
+    ) -> None:
         """Refuse what has other axes than (attended time, batch, feature) and (…, batch)."""
-        axes = {"attended": (attended, "(attended time, batch, feature)", 3)}
-        if attended_mask is not None:
-            axes["attended_mask"] = (attended_mask, "(attended time, batch)", 2)
-        for name, (variable, words, ndim) in axes.items():
+        both = "(attended time, batch"
+        given = {
+            "attended": (attended, f"{both}, feature)", 3),
+            "preprocessed_attended": (preprocessed, f"{both}, feature)", 3),
+            "attended_mask": (mask, f"{both})", 2),
+        }
+        for name, (variable, words, ndim) in given.items():
+            if variable is None:
+                continue
+            words = f"{self.path}.{application_name}: `{name}` must have the axes {words}"
             if variable.ndim != ndim:
+                raise ValueError(f"{words}; got {describe(variable)}.")
+            pairs = zip(variable.type.shape[:2], attended.type.shape[:2], strict=True)
+            if not all(None in pair or pair[0] == pair[1] for pair in pairs):
                 raise ValueError(
-                    f"{self.path}.{application_name}: `{name}` must have the axes {words}; got "
-                    f"{describe(variable)}."
+                    f"{words}, of the lengths that `attended` has; got {describe(variable)} for "
+                    f"{describe(attended)}."
                 )
         check_last_dim(self, attended, self.attended_dim, "attended", application_name)
 

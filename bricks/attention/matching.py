@@ -11,7 +11,7 @@ from bricks.aesara_expressions import of_dtype
 from bricks.attention.base import GenericSequenceAttention, ShallowEnergyComputer
 from bricks.base import application, lazy
 from bricks.checks import describe
-from bricks.interfaces import Initializable
+from bricks.interfaces import Initializable, check_last_dim
 from bricks.parallel import Parallel
 from bricks.simple import Linear
 from fuel_data.utils.names import nearest_name
@@ -74,7 +74,7 @@ class MatchingAttention(GenericSequenceAttention, Initializable):
         -------
         Variable of shape (attended time, batch, match_dim)
         """
-        self._check_glimpsed("preprocess", attended, None)
+        self._check_glimpsed("preprocess", attended)
         return self.attended_transformer.apply(attended)
 
     @application(outputs=["energies"])
@@ -144,7 +144,10 @@ class MatchingAttention(GenericSequenceAttention, Initializable):
 
     def _glimpse(self, attended: Any, preprocessed: Any, mask: Any, states: Any) -> list[Any]:
         """Return the glimpses."""
-        self._check_glimpsed("take_glimpses", attended, mask)
+        name = "take_glimpses"
+        self._check_glimpsed(name, attended, preprocessed, mask)
+        if preprocessed is not None:
+            check_last_dim(self, preprocessed, self.match_dim, "preprocessed_attended", name)
         known = self.take_glimpses.inputs
         for name, state in states.items():
             if name not in known:

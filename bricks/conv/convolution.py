@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aesara import tensor
+from aesara.raise_op import Assert
 from aesara.tensor.nnet import abstract_conv
 from aesara.tensor.var import TensorVariable as Variable
 
@@ -438,10 +439,21 @@ class ConvolutionalTranspose(Convolutional):
             for window, mode in zip(super()._windows, named, strict=True)
         ]
 
-    def _output_length(self, axis: int, length: Any, edge: int | None = None) -> Any:
+    @property
+    def _edges(self) -> tuple[int, ...]:
+        return per_axis(self, "unused_edge", len(self._sizes), least=0)
+
+    def _allocate(self) -> None:
+        if any(edge >= w.step for edge, w in zip(self._edges, self._windows, strict=True)):
+            raise ValueError(
+                f"{self.path} cannot be allocated: `unused_edge` must be less than `step`, "
+                f"{self.step!r}, or the convolution would look at it; got {self.unused_edge!r}."
+            )
+        super()._allocate()
+
+    def _output_length(self, axis: int, length: Any) -> Any:
         """Say how long an axis of the output is, where that of the input has a length."""
-        edges = per_axis(self, "unused_edge", len(self._sizes), least=0)
-        return self._windows[axis].reach(length) + (edges[axis] if edge is None else edge)
+        return self._windows[axis].reach(length) + self._edges[axis]
 
     def _output_lengths(self, lengths: Sequence[int | None]) -> list[int | None]:
         return [
@@ -466,6 +478,18 @@ class ConvolutionalTranspose(Convolutional):
                 )
 
     def _with_room(self, input_: Variable, lengths: Sequence[int | None]) -> Variable:
+        """Let an input be refused at run time that the given output does not belong to."""
+        at_run_time = lengths_of(input_)[2:]
+        given = zip(self._windows, self._given_lengths, lengths, strict=True)
+        for axis, (window, output, length) in enumerate(given):
+            if length is None and output is not None:
+                wanted = window.count(output)
+                compare: Any = Assert(
+                    f"{self.apply.path}: an output of length {output} on axis {axis + 2} belongs "
+                    f"only to an input of length {wanted}, because that is what the convolution "
+                    "would make of it. Choose another `original_image_size`, or leave it out."
+                )
+                input_ = compare(input_, tensor.eq(at_run_time[axis], wanted))
         return input_
 
     def _convolve(self, input_: Variable, lengths: Sequence[int | None]) -> Variable:

@@ -371,6 +371,11 @@ REFUSED = {
         "length 3, because the convolution would make 4 of it. Choose `original_image_size` from "
         "7 to 8, or leave it out and choose `unused_edge` from 0 to 1",
     ),
+    "an edge that the convolution would look at": (
+        lambda: BACK((3, 3), 1, 1, step=(2, 3), unused_edge=2).allocate(),
+        r"^/convolutionaltranspose cannot be allocated: `unused_edge` must be less than `step`, "
+        r"\(2, 3\), or the convolution would look at it; got 2",
+    ),
     "another name of a variable": (
         lambda: CONV((3, 3), 1, 1).get_dim("inputs"),
         "^/convolutional: the dimension of 'inputs' is not known",
@@ -416,6 +421,12 @@ REFUSED_AT_RUN_TIME = {
         lambda: sequences_for(POOL(4)),
         (2, 3, 3),
         r"^/maxpooling\.apply: the window covers 4 elements of axis 2, but the input has fewer",
+    ),
+    "an input that the given output does not come from": (
+        lambda: sequences_for(BACK(3, 1, 3, (9,), step=2, **INIT)),
+        (2, 3, 3),
+        r"^/convolutionaltranspose\.apply: an output of length 9 on axis 2 belongs only to an "
+        "input of length 4",
     ),
 }
 

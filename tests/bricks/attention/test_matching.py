@@ -90,6 +90,27 @@ def test_what_cannot_be_looked_at_is_refused_in_words():
         attention.take_glimpses(attended)
 
 
+@pytest.mark.parametrize(
+    ("given", "shape", "words"),
+    [
+        ("attended_mask", (2, 5), r"\(attended time, batch\), of the lengths that `attended` has"),
+        ("preprocessed_attended", (5, 1, 6), r"\(attended time, batch, feature\), of the lengths"),
+        ("preprocessed_attended", (5, 6), r"\(attended time, batch, feature\); got"),
+        ("preprocessed_attended", (5, 2, 9), "6 features on its last axis"),
+    ],
+)
+def test_lengths_that_are_known_to_differ_from_those_of_the_attended_are_refused(
+    given, shape, words
+):
+    attention = SequenceContentAttention(
+        state_names=["s"], state_dims=[3], attended_dim=4, match_dim=6
+    )
+    attended, other = (tensor.TensorType("float32", lengths)("x") for lengths in ((5, 2, 4), shape))
+
+    with pytest.raises(ValueError, match=rf"\.take_glimpses: `{given}` must have .*{words}"):
+        attention.take_glimpses(attended, s=tensor.matrix("s"), **{given: other})
+
+
 def test_location_sensitive_attention_asks_for_the_weights_before_and_odd_filters():
     attended, states = variables()
 

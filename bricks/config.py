@@ -64,10 +64,7 @@ class _BricksConfiguration(Configuration):
             setting = setting._replace(env_var=own_name)
         return super()._raw_value(key, setting)
 
-    def _file_path(self) -> Path | None:
-        for variable in ("BRICKS_CONFIG", "BLOCKS_CONFIG"):
-            if os.environ.get(variable):
-                return Path(os.environ[variable]).expanduser()
+    def _default_path(self) -> Path:
         own = Path("~/.bricksrc").expanduser()
         return own if own.exists() else Path("~/.blocksrc").expanduser()
 
@@ -118,7 +115,7 @@ def _optimizer(value: Any) -> str:
     return value
 
 
-config = _BricksConfiguration()
+config = _BricksConfiguration(env_var=("BRICKS_CONFIG", "BLOCKS_CONFIG"))
 config.add_config("backend", _backend, default="xla", env_var="BLOCKS_BACKEND")
 config.add_config("device", _optional_text, default="", env_var="BLOCKS_DEVICE")
 config.add_config("optimizer", _optimizer, default="fast_run", env_var="BLOCKS_OPTIMIZER")

@@ -33,7 +33,7 @@ bytes on every way and be narrowed at the end.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,16 +54,21 @@ class Configuration:
 
     Parameters
     ----------
-    env_var : str, optional
-        The environment variable that says where the YAML file is.
+    env_var : str or sequence of str, optional
+        The environment variable that says where the YAML file is, which then must exist. Of
+        several, the first that is set.
     path : path, optional
         Where the YAML file is if the environment does not say. It need not exist.
     """
 
-    def __init__(self, env_var: str | None = None, path: str | os.PathLike[str] | None = None):
+    def __init__(
+        self,
+        env_var: str | Sequence[str] = (),
+        path: str | os.PathLike[str] | None = None,
+    ):
         self.__dict__["_settings"] = {}
         self.__dict__["_assigned"] = {}
-        self.__dict__["_env_var"] = env_var
+        self.__dict__["_env_vars"] = (env_var,) if isinstance(env_var, str) else tuple(env_var)
         self.__dict__["_path"] = path
         self.__dict__["_file_seen"] = (None, {})
 
@@ -144,17 +149,30 @@ class Configuration:
         default = setting.default
         return (default() if callable(default) else default), "the default"
 
+    def _naming_variable(self) -> str | None:
+        return next((name for name in self._env_vars if os.environ.get(name)), None)
+
+    def _default_path(self) -> str | os.PathLike[str] | None:
+        return self._path
+
     def _file_path(self) -> Path | None:
-        path = os.environ.get(self._env_var, self._path) if self._env_var else self._path
+        variable = self._naming_variable()
+        path = self._default_path() if variable is None else os.environ[variable]
         return None if path is None else Path(path).expanduser()
 
     def _read_file(self, path: Path | None) -> dict[str, Any]:
         if path is None:
             return {}
+        variable = self._naming_variable()
         try:
             stat = path.stat()
         except FileNotFoundError:
-            return {}
+            if variable is None:
+                return {}
+            raise ValueError(
+                f"config: the environment variable {variable} names {path}, where there is no "
+                "file. Correct it, or unset it."
+            ) from None
         version = (str(path), stat.st_mtime_ns, stat.st_size)
         if self._file_seen[0] != version:
             self.__dict__["_file_seen"] = (version, _load_yaml(path))
@@ -173,6 +191,10 @@ def _load_yaml(path: Path) -> dict[str, Any]:
 
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"config: {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"config: {path} is no text in UTF-8: {error}.") from error
     except yaml.YAMLError as error:
         raise ValueError(f"config: {path} is not valid YAML: {error}") from error
     if content is None:

@@ -12,6 +12,7 @@ from fuel_data.exceptions import ConfigurationError
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
     monkeypatch.delenv("TEST_COLOUR", raising=False)
+    (tmp_path / "rc").touch()
     monkeypatch.setenv("TEST_CONFIG", str(tmp_path / "rc"))
     settings = Configuration(env_var="TEST_CONFIG", path="~/.does-not-exist")
     settings.add_config("colour", str, default="blue", env_var="TEST_COLOUR")
@@ -67,6 +68,29 @@ def test_a_file_that_is_no_mapping_or_no_yaml_is_an_error_in_words(settings, tmp
         settings.colour  # noqa: B018
     (tmp_path / "rc").write_text("colour: [\n")
     with pytest.raises(ValueError, match="rc is not valid YAML"):
+        settings.colour  # noqa: B018
+
+
+def test_a_file_that_the_environment_names_must_be_there(settings, tmp_path, monkeypatch):
+    (tmp_path / "rc").unlink()
+    with pytest.raises(ValueError, match="variable TEST_CONFIG names .*rc, where there is no file"):
+        settings.colour  # noqa: B018
+    monkeypatch.setenv("TEST_CONFIG", "")
+    assert settings.colour == "blue"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.mkdir(), "rc cannot be read: Is a directory"),
+        (lambda path: path.write_bytes(b"colour: gr\xfcn\n"), "rc is no text in UTF-8"),
+    ],
+    ids=["folder", "latin-1"],
+)
+def test_a_file_that_cannot_be_read_is_named(settings, tmp_path, make, words):
+    (tmp_path / "rc").unlink()
+    make(tmp_path / "rc")
+    with pytest.raises(ValueError, match=words):
         settings.colour  # noqa: B018
 
 

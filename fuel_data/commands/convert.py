@@ -144,8 +144,16 @@ def _way_out(name: str, options: dict[str, Any]) -> str:
 
 
 def _set_target(options: dict[str, Any]) -> None:
-    """Give the name of the file its suffix, and refuse one that is a path."""
+    """Give the name of the file its suffix; refuse a path in its place, or a file as folder."""
     filename = options.pop("output_filename")
+    given = options["output_directory"]
+    if given.endswith(SUFFIXES) and not os.path.isdir(given):
+        folder, name = os.path.split(given)
+        put = f"-o {shlex.quote(folder)} " if folder else ""
+        raise UsageError(
+            f"--output-directory is a folder, and -r says the name in it, as in `{put}-r "
+            f"{shlex.quote(name)}`; got {given!r}."
+        )
     if filename is None:
         return
     folder, name = os.path.split(filename)

@@ -214,6 +214,18 @@ def test_a_name_that_is_a_path_is_refused(tmp_path, capsys, name, words):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_folder_that_is_called_like_a_file_is_taken_for_one(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert convert(["digits", "-o", "data/x.hdf5"]) == 2
+    words = "is a folder, and -r says the name in it, as in `-o data -r x.hdf5`; got 'data/x.hdf5'"
+    assert words in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+    os.mkdir("y.h5")
+    assert convert(["digits", "-o", "y.h5"]) == 0
+    assert os.listdir("y.h5") == ["digits.hdf5"]
+
+
 def test_a_tilde_that_the_shell_left_is_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 

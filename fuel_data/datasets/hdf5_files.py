@@ -227,9 +227,10 @@ def _overlaps(dtype: numpy.dtype) -> bool:
     """
     base = h5py.check_vlen_dtype(dtype)
     inner = base if isinstance(base, numpy.dtype) else dtype.base
-    if inner.names is None:
+    if inner.fields is None:
         return inner != dtype and _overlaps(inner)
-    fields = sorted((inner.fields[name][:2] for name in inner.names), key=lambda field: field[1])
+    places = [inner.fields[name][:2] for name in inner.names or ()]
+    fields = sorted(places, key=lambda field: field[1])
     ends = [offset + kind.itemsize for kind, offset in fields]
     begins = [*(offset for _, offset in fields[1:]), inner.itemsize]
     return any(end > begin for end, begin in zip(ends, begins, strict=True)) or any(

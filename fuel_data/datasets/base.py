@@ -22,6 +22,9 @@ from fuel_data.utils.names import nearest_name
 
 Request = int | Sequence[int] | slice | numpy.ndarray
 
+# What an iterator that has ended gives.
+_MISSING = object()
+
 
 class Dataset(NamedKeywords, ABC):
     """Base of all data sets.
@@ -306,11 +309,13 @@ class IterableDataset(Dataset):
                 "IterableDataset.get_data: takes a state from `open` and no request; got state "
                 f"{state!r} and request {request!r}. Use an IndexableDataset for random access."
             )
-        missing = object()
-        data = tuple(next(iterator, missing) for iterator in state)
-        ended = [name for name, item in zip(self.sources, data, strict=True) if item is missing]
-        if not ended:
-            return data
+        data = [next(iterator, _MISSING) for iterator in state]
+        for item in data:
+            if item is _MISSING:
+                break
+        else:
+            return tuple(data)
+        ended = [name for name, item in zip(self.sources, data, strict=True) if item is _MISSING]
         if len(ended) == len(data):
             raise StopIteration
         going_on = [source for source in self.sources if source not in ended]
@@ -497,7 +502,8 @@ def _index(data: Any, request: int | slice | numpy.ndarray) -> Any:
 
 
 def _own(example: Any) -> Any:
-    return example.copy() if isinstance(example, numpy.ndarray) else example
+    is_changeable = isinstance(example, numpy.ndarray) or type(example) is list
+    return example.copy() if is_changeable else example
 
 
 def _check_lengths(who: str, lengths: Mapping[str, int]) -> None:

@@ -32,7 +32,8 @@ class Bucket(AnchoredTransformer):
     examples are held as fill all buckets.
 
     The position is a place in the stream below, at most ``max_wait + 64`` examples back, from which
-    the half-filled buckets are filled again.
+    the half-filled buckets are filled again. So a generator of numpy that is handed in below may
+    not be drawn from in another part of the pipeline.
 
     Parameters
     ----------

@@ -146,7 +146,9 @@ class Mapping(Transformer):
             image = call(self, self.mapping, argument)
         else:
             image = call(self, self.mapping, argument, stage.rng(self.seed))
-        image = self._check_image(image, self.add_sources or given)
+        expected = self.add_sources or given
+        if type(image) is not tuple or len(image) != len(expected):
+            image = self._check_image(image, expected)
         return (*data, *image) if self.add_sources else image
 
     @staticmethod
@@ -242,6 +244,10 @@ class SortMapping:
     def __init__(self, key: Callable[[tuple], Any], reverse: bool = False) -> None:
         self.key = key
         self.reverse = reverse
+
+    def __repr__(self) -> str:
+        name = getattr(self.key, "__qualname__", repr(self.key))
+        return f"SortMapping({name}{', reverse=True' if self.reverse else ''})"
 
     def __call__(self, batch: tuple) -> tuple:
         """Sort a batch.

@@ -136,6 +136,7 @@ class _Progress:
         last: int | None = None,
     ) -> None:
         self.draws: Any = None
+        self.weights: Sequence[float] = ()
         self.given = list(given or [0] * num_streams)
         self.ended = list(ended or [False] * num_streams)
         self.last = last
@@ -307,7 +308,7 @@ class Mix(_Taking):
             ) from None
 
     def _choose(self, stage: Stage, progress: Any) -> int:
-        weights = self._weights_now(stage)
+        weights = progress.weights = self._weights_now(stage)
         live = [0 if ended else w for w, ended in zip(weights, progress.ended, strict=True)]
         sums = list(accumulate(live))
         if not sums[-1]:
@@ -319,7 +320,7 @@ class Mix(_Taking):
         return min(bisect_right(sums, drawn), sums.index(sums[-1]))
 
     def _check_choice(self, stage: Stage, progress: Any, number: int) -> None:
-        if not self._weights_now(stage)[number]:
+        if not progress.weights[number]:
             raise ValueError(
                 f"Mix: after {stage.index} items all streams of a weight above 0 have ended, but "
                 f"number {number}, of weight 0, has not. Put Repeat over the others, or give "

@@ -184,7 +184,8 @@ class Shard(_Part):
 class Repeat(Transformer):
     """Go through several epochs of a stream in one.
 
-    Each is another epoch below: what is shuffled is shuffled anew.
+    Each is another epoch below: what is shuffled is shuffled anew. What streams below notice, as
+    `Bucket` does, is that of the epoch which is being read.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ class Shuffle(AnchoredTransformer):
     one over their `Merge`.
 
     The position is a place in the stream below, at most ``2 * buffer_size + 64`` items back, from
-    which it is read again.
+    which it is read again. So a generator of numpy that is handed in below may not be drawn from in
+    another part of the pipeline.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ class _Buffer:
         self._last: int | None = None
 
     def _let_in(self, number: int) -> int:
-        return max(0, number - self._size + 1) * _SCALE
+        time = number - self._size + 1
+        return time * _SCALE if time > 0 else 0
 
     def _turn(self, number: int) -> tuple[int, int]:
         late = (self._draws[number] >> 32) * self._size
@@ -110,15 +112,16 @@ class _Buffer:
         return self._let_in(number) + late, number
 
     def next(self) -> tuple:
-        while not self._heap or self._heap[0][0] >= self._let_in(self._reader.num_read):
+        heap, reader = self._heap, self._reader
+        while not heap or heap[0][0] >= self._let_in(reader.num_read):
             try:
-                number, item = self._reader.read()
+                number, item = reader.read()
             except StopIteration:
-                if not self._heap:
+                if not heap:
                     raise
                 break
-            heapq.heappush(self._heap, (*self._turn(number), item))
-        _, self._last, item = heapq.heappop(self._heap)
+            heapq.heappush(heap, (*self._turn(number), item))
+        _, self._last, item = heapq.heappop(heap)
         return item
 
     def get_position(self) -> dict[str, Any]:

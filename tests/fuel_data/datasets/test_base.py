@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 from fuel_data.datasets import Dataset, IndexableDataset, IterableDataset
+from fuel_data.schemes import SequentialScheme
 from fuel_data.streams import DataStream
 from fuel_data.transformers import ScaleAndShift
 
@@ -274,6 +275,12 @@ def test_who_changes_an_example_changes_no_data_set_that_is_iterated_over():
             x += 1
 
         assert not numpy.any(data)
+    sentences = [[1], [2, 3]]
+    for (x,) in DataStream(IterableDataset({"x": sentences})):
+        x.append(0)
+    for (batch,) in DataStream(IndexableDataset({"x": sentences}), SequentialScheme(2, 2)):
+        batch[0].append(0)
+    assert sentences == [[1], [2, 3]]
 
 
 def test_examples_that_are_no_longer_there_are_missed_when_a_run_goes_on():

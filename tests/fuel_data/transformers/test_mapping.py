@@ -183,3 +183,8 @@ def test_sources_may_be_named_in_lists_everywhere():
 
     assert added.sources == ("y", "x", "z")
     assert list(FilterSources(added, ["z", "y"])) == [(4, 3), (6, 4)]
+
+
+def test_a_sorting_function_says_what_it_is_in_a_printed_pipeline():
+    assert repr(SortMapping(len)) == "SortMapping(len)"
+    assert repr(SortMapping(len, reverse=True)) == "SortMapping(len, reverse=True)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuel_data.abstract import check_is_stream, check_label_names
-from fuel_data.axes import AxisLabels
+from fuel_data.axes import AxisLabels, examples_first
 from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import (
@@ -267,7 +267,11 @@ class Merge(AbstractDataStream):
     def _check_sizes(self, parts: list[tuple]) -> None:
         if self.produces_examples:
             return
-        sizes = [len(part[0]) for part in parts if part]
+        sizes = [
+            len(examples_first(part[0], (stream.axis_labels or {}).get(stream.sources[0])))
+            for stream, part in zip(self.data_streams, parts, strict=True)
+            if part
+        ]
         if len(set(sizes)) > 1:
             raise ValueError(
                 f"Merge: all streams must give batches of one size; got {sizes} examples."

@@ -10,6 +10,7 @@ from fuel_data.axes import BATCH, FEATURE
 from fuel_data.config_parser import config
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import AgnosticSourcewiseTransformer, SourcewiseTransformer
+from fuel_data.transformers.batches import check_examples_first
 from fuel_data.transformers.ragged import each_element, ragged
 
 
@@ -33,7 +34,9 @@ class Flatten(SourcewiseTransformer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_stream, which_sources=which_sources, **kwargs)
-        if "axis_labels" not in kwargs and self.axis_labels is not None:
+        if not self.produces_examples:
+            check_examples_first("Flatten", data_stream, self.which_sources)
+        if kwargs.get("axis_labels") is None and self.axis_labels is not None:
             flat = (FEATURE,) if self.produces_examples else (BATCH, FEATURE)
             self.axis_labels = {
                 source: flat if source in self.which_sources else labels

@@ -146,3 +146,19 @@ def test_labels_of_sources_that_a_merge_does_not_have_are_refused():
     stream = IndexableDataset({"x": [1]}).get_example_stream()
     with pytest.raises(ValueError, match="Merge: `axis_labels` names 'y', which is not among"):
         Merge([stream], axis_labels={"y": ()})
+
+
+def test_batches_with_the_examples_on_another_axis_can_be_merged():
+    words, numbers = (
+        IndexableDataset({"x": numpy.zeros((7, 6))}),
+        IndexableDataset({"y": [1, 2, 3]}),
+    )
+    left = DataStream(words, SequentialScheme(7, 7), axis_labels={"x": ("time", "batch")})
+    right = DataStream(numbers, SequentialScheme(3, 3))
+    with pytest.raises(ValueError, match=r"batches of one size; got \[6, 3\] examples"):
+        list(Merge([left, right]))
+    assert len(list(Merge([Mapping(left, _half), right]))) == 1
+
+
+def _half(batch):
+    return (batch[0][:, :3],)

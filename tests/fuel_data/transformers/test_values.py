@@ -5,6 +5,7 @@ import pytest
 
 from fuel_data.config_parser import config
 from fuel_data.datasets import IndexableDataset
+from fuel_data.exceptions import AxisLabelsMismatchError
 from fuel_data.schemes import SequentialExampleScheme, SequentialScheme
 from fuel_data.streams import DataStream
 from fuel_data.transformers import Cast, Flatten, ForceFloatX, ScaleAndShift
@@ -205,3 +206,20 @@ def test_force_float_x_leaves_objects_as_they_are():
     none, text, array = first(ForceFloatX(stream))["x"]
 
     assert (none, text, array.dtype) == (None, "a", "float32")
+
+
+def test_flatten_refuses_batches_whose_examples_are_not_on_the_first_axis():
+    dataset = IndexableDataset({"x": numpy.zeros((4, 2, 3))})
+    labels = {"x": ("time", "batch", "feature")}
+    stream = DataStream(dataset, SequentialScheme(4, 4), axis_labels=labels)
+    with pytest.raises(
+        AxisLabelsMismatchError, match="Flatten: the examples of the source 'x' must"
+    ):
+        Flatten(stream)
+
+
+def test_flatten_labels_its_axes_if_it_is_told_of_no_labels():
+    dataset = IndexableDataset({"x": numpy.zeros((4, 2, 3))})
+    labels = {"x": ("batch", "height", "width")}
+    stream = DataStream(dataset, SequentialScheme(4, 4), axis_labels=labels)
+    assert Flatten(stream, axis_labels=None).axis_labels == {"x": ("batch", "feature")}

@@ -3,13 +3,16 @@
 Images are arrays of shape (channel, height, width). A batch of images of one size is an array of
 shape (batch, channel, height, width); where sizes differ, it is a list, or an object array, with
 one array for each image. Decoding and resizing need Pillow, the extra ``image``.
+
+Put them right above each other, over the same sources: then each image is decoded, resized and
+cropped before the next, and only what is left of it becomes an array (see
+`fuel_data.transformers.pictures`).
 """
 
-import io
 import math
+import operator
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -19,18 +22,32 @@ from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, is_rng
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import ExpectsAxisLabels, SourcewiseTransformer
+from fuel_data.transformers.base import ExpectsAxisLabels, SourcewiseTransformer, Transformer
 from fuel_data.transformers.batches import stack
+from fuel_data.transformers.pictures import (
+    DecodedInTurn,
+    GivesPictures,
+    Step,
+    gives_pictures,
+    next_pictures,
+)
 from fuel_data.transformers.ragged import ragged
 from fuel_data.utils.names import nearest_name
-from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
+from fuel_data.utils.pillow import (
+    COLOR_MODES,
+    Picture,
+    change_pixels,
+    decode,
+    import_pillow,
+    pixels_of,
+)
 
 _IMAGE = (CHANNEL, HEIGHT, WIDTH)
 _RESAMPLES = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 _ROTATION_RESAMPLES = ("nearest", "bilinear", "bicubic")
 
 
-class ImagesFromBytes(SourcewiseTransformer):
+class ImagesFromBytes(GivesPictures):
     """Decode images.
 
     Parameters
@@ -42,24 +59,24 @@ class ImagesFromBytes(SourcewiseTransformer):
         Pillow's mode to which images are converted, such as ``'RGB'`` or ``'L'``. None leaves them
         as they are encoded.
     num_threads : int
-        How many images of a batch are decoded at a time. They are the same for any number. More
-        than one pays for large images on cores that have nothing else to do.
+        How many images of a batch are decoded, and enlarged, at a time. They are the same for any
+        number. More than one pays for large images on cores that have nothing else to do.
     **kwargs
         See `SourcewiseTransformer`.
 
     Raises
     ------
     ValueError
-        If an item is no image that Pillow can read, or has pixels of 32 bits, which RGB and L
-        cannot hold; when it is met.
+        If Pillow has no such mode. If an item is no image that it can read, or has pixels of 32
+        bits, which modes of 8 cannot hold; when it is met.
     ImportError
         If Pillow is missing.
 
     Notes
     -----
     It gives uint8 arrays of shape (channel, height, width), and a list of them for a batch. Of
-    images with 16 bits, RGB and L have the upper 8; with ``color_mode=None``, arrays have the
-    dtype of the file, such as uint16.
+    images with 16 bits, RGB, L and all modes of 8 have the upper 8; with ``color_mode=None``,
+    arrays have the dtype of the file, such as uint16.
 
     Examples
     --------
@@ -82,6 +99,11 @@ class ImagesFromBytes(SourcewiseTransformer):
         **kwargs: Any,
     ) -> None:
         import_pillow("ImagesFromBytes")
+        if color_mode is not None and color_mode not in COLOR_MODES:
+            raise ValueError(
+                "ImagesFromBytes: `color_mode` must be a mode of Pillow's or None; got "
+                f"{color_mode!r}.{nearest_name(str(color_mode), COLOR_MODES)}"
+            )
         if num_threads < 1:
             raise ValueError(
                 f"ImagesFromBytes: `num_threads` must be at least 1; got {num_threads!r}."
@@ -107,55 +129,31 @@ class ImagesFromBytes(SourcewiseTransformer):
 
     def transform_source_example(self, source_example: Any, source_name: str) -> numpy.ndarray:
         """Decode one image; see `SourcewiseTransformer.transform_source_example`."""
-        return _decode(source_example, self.color_mode, f"the source {source_name!r}")
+        return self._decode_example(source_example, source_name, pixels_of)
 
     def transform_source_batch(self, source_batch: Any, source_name: str) -> list[numpy.ndarray]:
         """Decode a batch of images; see `SourcewiseTransformer.transform_source_batch`."""
+        return list(self._decode_batch(source_batch, source_name, pixels_of))
 
-        def decode(number: int) -> numpy.ndarray:
-            where = f"number {number} in a batch of the source {source_name!r}"
-            return _decode(source_batch[number], self.color_mode, where)
+    def can_give_pictures(self, stage: Stage) -> bool:
+        """Say that all images come as pictures; see `GivesPictures.can_give_pictures`."""
+        return True
 
-        numbers = range(len(source_batch))
-        num_threads = min(self.num_threads, len(numbers))
-        if num_threads <= 1:
-            return [decode(number) for number in numbers]
-        # Pillow lets go of the interpreter while it decodes.
-        with ThreadPoolExecutor(num_threads) as pool:
-            return list(pool.map(decode, numbers))
+    def read_pictures(self, stage: Stage, step: Step) -> tuple:
+        """Read one item, and decode its images in turn; see `GivesPictures.read_pictures`."""
+        data = next(stage.child)
+        decode = self._decode_example if self.produces_examples else self._decode_batch
+        return self._transform_sources(data, lambda item, source: decode(item, source, step))
 
+    def _decode_example(self, encoded: Any, source: str, step: Step) -> Any:
+        return step(decode(encoded, self.color_mode, f"ImagesFromBytes: the source {source!r}"))
 
-def _decode(encoded: Any, color_mode: str | None, where: str) -> numpy.ndarray:
-    is_bytes = isinstance(encoded, (bytes, bytearray, memoryview))
-    if not is_bytes and getattr(encoded, "dtype", None) != numpy.uint8:
-        found = getattr(encoded, "dtype", type(encoded).__name__)
-        raise ValueError(
-            f"ImagesFromBytes: {where} must be an encoded image, as bytes or as a uint8 array; got "
-            f"{found}. Name the sources that have images as `which_sources`."
-        )
-    file = io.BytesIO(encoded if is_bytes else encoded.tobytes())
-    # Pillow's readers fail on damage in many ways.
-    try:
-        image = import_pillow("ImagesFromBytes").open(file)
-    except Exception as error:
-        raise _unreadable(error, where) from error
-    to_8_bits = color_mode in ("RGB", "L") and has_16_bits(image, f"ImagesFromBytes: {where}")
-    try:
-        if to_8_bits:
-            image = upper_8_bits(image)
-        if color_mode is not None and image.mode != color_mode:
-            image = image.convert(color_mode)
-        pixels = numpy.array(image)
-    except Exception as error:
-        raise _unreadable(error, where) from error
-    return pixels[numpy.newaxis] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+    def _decode_batch(self, batch: Any, source: str, step: Step) -> DecodedInTurn:
+        def decode_one(number: int) -> Any:
+            where = f"ImagesFromBytes: number {number} in a batch of the source {source!r}"
+            return step(decode(batch[number], self.color_mode, where))
 
-
-def _unreadable(error: Exception, where: str) -> ValueError:
-    return ValueError(
-        f"ImagesFromBytes: {where} is no image that Pillow can read: {error}. Leave it out "
-        "with Filter before it is decoded, or convert the data set again."
-    )
+        return DecodedInTurn(decode_one, len(batch), self.num_threads)
 
 
 class _Images(SourcewiseTransformer, ExpectsAxisLabels):
@@ -168,18 +166,28 @@ class _Images(SourcewiseTransformer, ExpectsAxisLabels):
             labels = (data_stream.axis_labels or {}).get(source)
             self.verify_axis_labels(expected, labels, source)
 
-    def _check_image(self, image: Any, source: str) -> numpy.ndarray:
-        if not isinstance(image, numpy.ndarray) or image.ndim != 3:
+    @property
+    def _gives_one_for_one(self) -> bool:
+        cls = type(self)
+        reads = (MinimumImageDimensions.read, _RandomImages.read)
+        return cls.read in reads and cls.get_data is Transformer.get_data
+
+    def _check_image(self, image: Any, source: str) -> None:
+        if not isinstance(image, (numpy.ndarray, Picture)) or len(image.shape) != 3:
             found = numpy.shape(image) if isinstance(image, numpy.ndarray) else type(image).__name__
             raise ValueError(
                 f"{type(self).__name__}: an image of the source {source!r} must be an array of "
                 f"shape (channel, height, width); got {found}. Name the sources that have images "
                 "as `which_sources`."
             )
-        return image
+        if 0 in image.shape:
+            raise ValueError(
+                f"{type(self).__name__}: an image of the source {source!r} has no pixels: its "
+                f"shape is {image.shape}. Leave it out with Filter."
+            )
 
 
-class MinimumImageDimensions(_Images):
+class MinimumImageDimensions(_Images, GivesPictures):
     """Enlarge images that are too small, keeping their proportions.
 
     Parameters
@@ -231,18 +239,38 @@ class MinimumImageDimensions(_Images):
 
     def transform_source_example(self, source_example: Any, source_name: str) -> numpy.ndarray:
         """Enlarge one image; see `SourcewiseTransformer.transform_source_example`."""
-        image = self._check_image(source_example, source_name)
-        shape = _enlarged(image.shape[1:], self.minimum_shape)
-        if shape == image.shape[1:]:
-            return image
-        resample = _pillows(self.resample)
-        return _with_pillow(
-            "MinimumImageDimensions", image, lambda part: part.resize(shape[::-1], resample)
-        )
+        self._check_image(source_example, source_name)
+        return self._enlarge(source_example)
 
     def transform_source_batch(self, source_batch: Any, source_name: str) -> list[numpy.ndarray]:
         """Enlarge a batch of images; see `SourcewiseTransformer.transform_source_batch`."""
         return [self.transform_source_example(image, source_name) for image in source_batch]
+
+    def read(self, stage: Stage, request: Any) -> tuple:
+        """Read one item and enlarge its images; see `AbstractDataStream.read`."""
+        if request is not None or not self.can_give_pictures(stage):
+            return super().read(stage, request)
+        data = self.read_pictures(stage, pixels_of)
+        if self.produces_examples:
+            return data
+        return self._transform_sources(data, lambda images, source: list(images))
+
+    def can_give_pictures(self, stage: Stage) -> bool:
+        """Say whether the images are decoded below; see `GivesPictures.can_give_pictures`."""
+        return gives_pictures(stage.child, self)
+
+    def read_pictures(self, stage: Stage, step: Step) -> tuple:
+        """Read one item, and enlarge its images in turn; see `GivesPictures.read_pictures`."""
+        return next_pictures(stage.child, lambda image: step(self._enlarge(image)))
+
+    def _enlarge(self, image: Any) -> Any:
+        shape = _enlarged(image.shape[1:], self.minimum_shape)
+        if shape == image.shape[1:]:
+            return image
+        resample = _pillows(self.resample)
+        return change_pixels(
+            "MinimumImageDimensions", image, lambda part: part.resize(shape[::-1], resample)
+        )
 
 
 def _enlarged(shape: tuple[int, ...], least: tuple[int, int]) -> tuple[int, int]:
@@ -285,17 +313,18 @@ class _RandomImages(_Images):
         self.rng = rng
         self.seed = int(config.default_seed if seed is None else seed) if rng is None else None
 
-    @property
-    def _gives_one_for_one(self) -> bool:
-        return type(self).read is _RandomImages.read
-
     def user_rngs(self) -> dict[str, Rng]:
         """Give the generator that was handed in."""
         return super().user_rngs() | ({} if self.rng is None else {"rng": self.rng})
 
     def read(self, stage: Stage, request: Any) -> tuple:
         """Read one item and change its images; see `AbstractDataStream.read`."""
-        data = next(stage.child)
+        if request is not None:
+            return super().read(stage, request)
+        if gives_pictures(stage.child, self):
+            data = next_pictures(stage.child, lambda image: image)
+        else:
+            data = next(stage.child)
         rng = stage.rng(self.seed) if self.seed is not None else self._own_rng()
         change = self.change_example if self.produces_examples else self.change_batch
         return self._transform_sources(data, lambda item, source: change(item, source, rng))
@@ -431,18 +460,14 @@ class RandomFixedSizeCrop(_RandomImages):
 
     def change_example(self, image: Any, source: str, rng: Rng) -> numpy.ndarray:
         """Cut a window out of one image."""
-        self._check_image(image, source)
-        self._check_size(image.shape, source)
-        top, left = (
-            int(_integers(rng, length - window))
-            for length, window in zip(image.shape[1:], self.window_shape, strict=True)
-        )
-        return self._cut(image, top, left)
+        # A view would keep the whole image in memory for as long as its window.
+        return self._window(image, source, rng).copy()
 
     def change_batch(self, images: Any, source: str, rng: Rng) -> numpy.ndarray:
         """Cut a window out of each image of a batch."""
         if not isinstance(images, numpy.ndarray) or images.ndim != 4:
-            return stack([self.change_example(image, source, rng) for image in images])
+            windows = (self._window(image, source, rng) for image in images)
+            return _stack_in_turn(windows, len(images), source)
         self._check_size(images.shape[1:], source)
         # As Fuel draws them: all of one axis, then all of the other.
         tops, lefts = (
@@ -454,8 +479,19 @@ class RandomFixedSizeCrop(_RandomImages):
             into[...] = self._cut(image, top, left)
         return cut
 
-    def _cut(self, image: numpy.ndarray, top: int, left: int) -> numpy.ndarray:
+    def _window(self, image: Any, source: str, rng: Rng) -> numpy.ndarray:
+        self._check_image(image, source)
+        self._check_size(image.shape, source)
+        top, left = (
+            int(_integers(rng, length - window))
+            for length, window in zip(image.shape[1:], self.window_shape, strict=True)
+        )
+        return self._cut(image, top, left)
+
+    def _cut(self, image: Any, top: int, left: int) -> numpy.ndarray:
         height, width = self.window_shape
+        if isinstance(image, Picture):
+            return image.window(top, left, height, width)
         return image[:, top : top + height, left : left + width]
 
     def _check_size(self, shape: Sequence[int], source: str) -> None:
@@ -466,6 +502,23 @@ class RandomFixedSizeCrop(_RandomImages):
                 f"pixels, fewer than the window of {self.window_shape[0]} x "
                 f"{self.window_shape[1]}. Put MinimumImageDimensions between them."
             )
+
+
+def _stack_in_turn(windows: Iterator, count: int, source: str) -> numpy.ndarray:
+    """Stack windows as `stack` does, each as soon as it is cut, in the order of the axes."""
+    stacked = None
+    for number, window in enumerate(windows):
+        if stacked is None:
+            stacked = numpy.empty((count, *window.shape), window.dtype)
+        if (window.shape, window.dtype) != (stacked.shape[1:], stacked.dtype):
+            return stack([*stacked[:number], window, *windows])
+        stacked[number] = window
+    if stacked is None:
+        raise ValueError(
+            f"RandomFixedSizeCrop: a batch of the source {source!r} is empty, so that the number "
+            "of its channels is not known. Leave it out with Filter."
+        )
+    return stacked
 
 
 def _integers(rng: Rng, highest: int, size: int | None = None) -> Any:
@@ -545,19 +598,23 @@ class Random2DRotation(_RandomImages):
         self._check_image(image, source)
         degrees = math.degrees(rng.uniform(-self.maximum_rotation, self.maximum_rotation))
         resample = _pillows(self.resample)
-        return _with_pillow("Random2DRotation", image, lambda part: part.rotate(degrees, resample))
+        return pixels_of(
+            change_pixels("Random2DRotation", image, lambda part: part.rotate(degrees, resample))
+        )
 
     def change_batch(self, images: Any, source: str, rng: Rng) -> Any:
         """Rotate each image of a batch."""
         rotated = [self.change_example(image, source, rng) for image in images]
         if not isinstance(images, numpy.ndarray):
             return rotated
+        if not rotated:
+            return images
         return ragged(rotated) if images.dtype == object else numpy.stack(rotated)
 
 
 def _check_shape(who: str, argument: str, shape: Any) -> tuple[int, int]:
     try:
-        height, width = (int(length) for length in shape)
+        height, width = (operator.index(length) for length in shape)
     except (TypeError, ValueError):
         height = width = 0
     if height < 1 or width < 1:
@@ -578,39 +635,3 @@ def _check_resample(who: str, resample: str, known: Sequence[str]) -> str:
 
 def _pillows(resample: str) -> Any:
     return import_pillow("images").Resampling[resample.upper()]
-
-
-def _with_pillow(who: str, image: numpy.ndarray, function: Callable[[Any], Any]) -> numpy.ndarray:
-    """Let Pillow do something with an image.
-
-    Parameters
-    ----------
-    who : str
-        The transformer, for the error.
-    image : array of shape (channel, height, width)
-        The image.
-    function : function
-        From Pillow's image to another.
-
-    Returns
-    -------
-    array of shape (channel, height, width)
-        Of the same dtype.
-    """
-    from_array = import_pillow(who).fromarray
-    if image.dtype == numpy.uint8 and len(image) == 3:
-        together = function(from_array(numpy.ascontiguousarray(image.transpose(1, 2, 0))))
-        return numpy.array(together).transpose(2, 0, 1)
-    # Each channel by itself: of four, Pillow would take the last for transparency and weigh by it.
-    return numpy.stack([_one_channel(who, channel, function, from_array) for channel in image])
-
-
-def _one_channel(who: str, channel: Any, function: Callable, from_array: Callable) -> numpy.ndarray:
-    if channel.dtype not in (numpy.uint8, numpy.float32, numpy.float64):
-        raise ValueError(
-            f"{who}: images must be uint8, float32 or float64; got {channel.dtype}. Put Cast "
-            "between them."
-        )
-    as_pillow_has_it = numpy.uint8 if channel.dtype == numpy.uint8 else numpy.float32
-    result = function(from_array(numpy.ascontiguousarray(channel, dtype=as_pillow_has_it)))
-    return numpy.array(result).astype(channel.dtype, copy=False)

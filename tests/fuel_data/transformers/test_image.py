@@ -2,6 +2,7 @@ import builtins
 import importlib.util
 import io
 import math
+import tracemalloc
 from pathlib import Path
 
 import numpy
@@ -12,6 +13,7 @@ from fuel_data.datasets import IndexableDataset
 from fuel_data.exceptions import AxisLabelsMismatchError
 from fuel_data.schemes import SequentialExampleScheme, SequentialScheme
 from fuel_data.streams import DataStream
+from fuel_data.transformers import AgnosticTransformer
 from fuel_data.transformers.image import (
     ImagesFromBytes,
     MinimumImageDimensions,
@@ -97,10 +99,11 @@ def test_of_16_bits_the_upper_8_are_kept_unless_images_stay_as_they_are():
     wide = numpy.array([[0, 1000, 30000, 65535]], dtype="uint16")
     stream = examples([encoded(wide)])
 
-    for mode in ("RGB", "L"):
+    for mode, channels in {"RGB": 3, "L": 1, "RGBA": 3, "LA": 1, "RGBX": 3, "YCbCr": 1}.items():
         image = first(ImagesFromBytes(stream, color_mode=mode))
         assert image.dtype == numpy.uint8
-        assert image.tolist() == [[[0, 3, 117, 255]]] * len(mode)
+        assert image[:channels].tolist() == [[[0, 3, 117, 255]]] * channels
+    assert first(ImagesFromBytes(stream, color_mode="I")).tolist() == [wide.tolist()]
     assert first(ImagesFromBytes(stream, color_mode=None)).tolist() == [wide.tolist()]
 
 
@@ -115,6 +118,13 @@ def test_pixels_of_a_range_that_nobody_knows_are_refused(dtype, mode):
     ):
         first(ImagesFromBytes(examples([content])))
     assert first(ImagesFromBytes(examples([content]), color_mode=None)).dtype == dtype
+
+
+def test_a_mode_that_pillow_does_not_have_is_refused_when_the_transformer_is_made():
+    with pytest.raises(
+        ValueError, match="must be a mode of Pillow's or None; got 'RGBa '. Did you"
+    ):
+        ImagesFromBytes(examples([PHOTOGRAPH]), "RGBa ")
 
 
 def test_decoded_images_are_labelled_whatever_was_below():
@@ -223,7 +233,8 @@ def test_a_batch_of_any_kind_becomes_a_list_and_large_images_pass_as_they_are():
     for images in ([small, large], ragged([small, large])):
         enlarged = first(MinimumImageDimensions(batches(images), (6, 6)))
         assert [image.shape for image in enlarged] == [(3, 6, 6), (3, 9, 9)]
-        assert enlarged[1] is large
+    enlarge = MinimumImageDimensions(batches([small]), (6, 6))
+    assert enlarge.transform_source_batch([small, large], "image")[1] is large
     assert type(first(MinimumImageDimensions(batches(numpy.stack([small])), (6, 6)))) is list
 
 
@@ -255,6 +266,40 @@ def test_crops_of_images_of_several_sizes_are_one_array():
     images = [gradient(6, 7), gradient(9, 6)]
     for batch in (images, ragged(images)):
         assert first(RandomFixedSizeCrop(batches(batch), (6, 6))).shape == (2, 3, 6, 6)
+
+
+def test_windows_are_in_the_order_of_their_axes_and_keep_no_image_in_memory():
+    image = gradient(9, 9).transpose(1, 2, 0).copy().transpose(2, 0, 1)
+    for below in (examples([image]), ImagesFromBytes(examples([PHOTOGRAPH]))):
+        crop = first(RandomFixedSizeCrop(below, (6, 6)))
+        assert crop.flags.c_contiguous and crop.flags.writeable and crop.base is None
+    for below in (batches([image]), ImagesFromBytes(batches([PHOTOGRAPH], ("batch", "bytes")))):
+        assert first(RandomFixedSizeCrop(below, (6, 6))).flags.c_contiguous
+
+
+def test_images_with_other_channels_or_dtypes_are_cropped_into_what_stack_makes_of_them():
+    images = [gradient(4, 4), gradient(4, 4, 1), gradient(4, 4, 1)]
+    crops = first(RandomFixedSizeCrop(batches(images), (4, 4)))
+    assert crops.dtype == object
+    for crop, image in zip(crops, images, strict=True):
+        numpy.testing.assert_array_equal(crop, image)
+
+    images = [gradient(4, 4), gradient(4, 4).astype("float32")]
+    crops = first(RandomFixedSizeCrop(batches(images), (4, 4)))
+    assert crops.dtype == "float32"
+    numpy.testing.assert_array_equal(crops, numpy.stack(images))
+
+
+def test_empty_batches_are_rotated_and_cropped_if_their_channels_are_known():
+    rng = numpy.random.default_rng(1)
+    none = numpy.zeros((0, 3, 4, 4), "uint8")
+    crop = RandomFixedSizeCrop(batches([gradient(4, 4)]), (2, 2), rng=rng)
+    rotate = Random2DRotation(batches([gradient(4, 4)]), rng=rng)
+
+    assert crop.transform_source_batch(none, "image").shape == (0, 3, 2, 2)
+    assert rotate.transform_source_batch(none, "image").shape == (0, 3, 4, 4)
+    with pytest.raises(ValueError, match="a batch of the source 'image' is empty, so that the num"):
+        crop.transform_source_batch([], "image")
 
 
 def test_a_generator_of_the_user_draws_as_in_fuel():
@@ -329,6 +374,128 @@ def test_rotated_batches_stay_what_they_are():
     assert numpy.array_equal(first(Random2DRotation(batches(images), 0))[1], images[1])
 
 
+# One above the other.
+
+
+class AsArrays(AgnosticTransformer):
+    def transform_any(self, data):
+        (images,) = data
+        assert all(isinstance(image, numpy.ndarray) for image in images)
+        return data
+
+
+def as_they_are(stream):
+    return stream
+
+
+FILES = [
+    encoded(gradient(*shape, channels).transpose(1, 2, 0).squeeze(), kind)
+    for shape in [(30, 40), (12, 25), (16, 16)]
+    for channels, kind in [(3, "JPEG"), (1, "JPEG"), (1, "PNG"), (4, "PNG")]
+] + [encoded(numpy.arange(400, dtype="uint16").reshape(20, 20) * 150)]
+
+CHAINS = {
+    "enlarged": lambda decoded, between: MinimumImageDimensions(decoded, (16, 18), "bilinear"),
+    "cropped": lambda decoded, between: RandomFixedSizeCrop(
+        decoded, (9, 8), numpy.random.RandomState(1)
+    ),
+    "rotated": lambda decoded, between: Random2DRotation(
+        decoded, 1, "bicubic", numpy.random.RandomState(1)
+    ),
+    "enlarged twice": lambda decoded, between: MinimumImageDimensions(
+        between(MinimumImageDimensions(decoded, (14, 14))), (40, 40), "lanczos"
+    ),
+    "all": lambda decoded, between: RandomFixedSizeCrop(
+        between(
+            Random2DRotation(
+                between(MinimumImageDimensions(decoded, (16, 18), "bicubic")),
+                rng=numpy.random.default_rng(2),
+            )
+        ),
+        (13, 17),
+        numpy.random.default_rng(1),
+    ),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+@pytest.mark.parametrize("color_mode", ["RGB", "L", "RGBA", None])
+@pytest.mark.parametrize("num_threads", [0, 1, 3])
+def test_the_pixels_are_those_that_arrays_between_the_transformers_give(
+    chain, color_mode, num_threads
+):
+    files = FILES if color_mode else FILES[:-1]
+    stream = batches(files, ("batch", "bytes"), 5) if num_threads else examples(files, None)
+
+    def items(between):
+        decoded = ImagesFromBytes(stream, color_mode, num_threads=max(1, num_threads))
+        return [data for (data,) in chain(between(decoded), between).get_epoch_iterator()]
+
+    for found, expected in zip(items(as_they_are), items(AsArrays), strict=True):
+        assert type(found) is type(expected)
+        for image, arrays in zip(found, expected, strict=True):
+            assert image.dtype == arrays.dtype
+            numpy.testing.assert_array_equal(image, arrays)
+
+
+def test_of_a_batch_of_windows_the_whole_images_never_become_arrays():
+    decoded = ImagesFromBytes(batches([PHOTOGRAPH] * 8, ("batch", "bytes")))
+    crops = RandomFixedSizeCrop(MinimumImageDimensions(decoded, (300, 300)), (64, 64))
+    first(crops)
+
+    tracemalloc.start()
+    try:
+        first(crops)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 3 * 427 * 640
+
+
+def test_a_users_class_is_given_arrays_and_what_it_gives_is_heeded():
+    class Inverted(ImagesFromBytes):
+        def transform_source_example(self, source_example, source_name):
+            return 255 - super().transform_source_example(source_example, source_name)
+
+    class Marked(RandomFixedSizeCrop):
+        def change_example(self, image, source, rng):
+            return super().change_example(image * 0 + 7, source, rng)
+
+    stream = examples([encoded(gradient(4, 4).transpose(1, 2, 0))], None)
+    inverted = first(RandomFixedSizeCrop(MinimumImageDimensions(Inverted(stream), (2, 2)), (4, 4)))
+    numpy.testing.assert_array_equal(inverted, 255 - gradient(4, 4))
+    assert (first(Marked(ImagesFromBytes(stream), (2, 2))) == 7).all()
+
+
+def test_sources_that_only_one_of_them_has_are_arrays_all_the_same():
+    files = [encoded(gradient(4, 5).transpose(1, 2, 0))] * 2
+    dataset = IndexableDataset({"left": files, "right": files})
+    stream = DataStream(dataset, iteration_scheme=SequentialScheme(2, 2))
+
+    decoded = ImagesFromBytes(stream)
+    left, right = next(
+        RandomFixedSizeCrop(decoded, (2, 2), which_sources=["right"]).get_epoch_iterator()
+    )
+    assert [(type(image), image.shape) for image in left] == [(numpy.ndarray, (3, 4, 5))] * 2
+    assert right.shape == (2, 3, 2, 2)
+    left, right = next(RandomFixedSizeCrop(decoded, (2, 2)).get_epoch_iterator())
+    assert left.shape == right.shape == (2, 3, 2, 2)
+
+
+def test_what_cannot_be_decoded_or_cropped_is_named_from_above_too():
+    stream = batches([PHOTOGRAPH, PHOTOGRAPH[:5000]], ("batch", "bytes"))
+    for num_threads in (1, 2):
+        decoded = ImagesFromBytes(stream, num_threads=num_threads)
+        for above in (MinimumImageDimensions, RandomFixedSizeCrop):
+            with pytest.raises(
+                ValueError, match="^ImagesFromBytes: number 1 in a batch of the source 'image' is "
+            ):
+                first(above(decoded, (8, 8)))
+        with pytest.raises(ValueError, match="has 427 x 640 pixels, fewer than the window of 500"):
+            first(RandomFixedSizeCrop(decoded, (500, 500)))
+
+
 # What all have in common.
 
 MAKERS = [
@@ -358,6 +525,27 @@ def test_what_is_no_image_is_refused_with_the_way_out(make):
         first(make(batches(numpy.zeros((2, 4)), axes=None)))
 
 
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("shape", [(3, 0, 4), (0, 4, 4)])
+def test_images_without_pixels_are_refused(make, shape):
+    with pytest.raises(ValueError, match=r"of the source 'image' has no pixels: its shape is \("):
+        first(make(examples([numpy.zeros(shape, "uint8")])))
+
+
+@pytest.mark.parametrize("base", [MinimumImageDimensions, RandomFixedSizeCrop])
+def test_a_class_in_fuels_way_is_not_said_to_give_one_item_for_one(base):
+    class Twice(base):
+        def get_data(self, request=None):
+            next(self.child_epoch_iterator)
+            return next(self.child_epoch_iterator)
+
+    stream = examples([gradient(4, 4)] * 6)
+
+    assert base(stream, (2, 2)).num_batches == 6
+    assert Twice(stream, (2, 2)).num_batches is None
+    assert len(list(Twice(stream, (2, 2)).get_epoch_iterator())) == 3
+
+
 @pytest.mark.parametrize("make", MAKERS[::2])
 def test_dtypes_that_pillow_does_not_have_are_refused(make):
     with pytest.raises(ValueError, match="must be uint8, float32 or float64; got int64. Put Cast"):
@@ -368,6 +556,8 @@ def test_dtypes_that_pillow_does_not_have_are_refused(make):
     ("make", "message"),
     [
         (lambda s: MinimumImageDimensions(s, 3), "`minimum_shape` must be a height and a width, a"),
+        (lambda s: RandomFixedSizeCrop(s, (2.5, 3)), r"`window_shape` must be .*; got \(2.5, 3\)"),
+        (lambda s: RandomFixedSizeCrop(s, "23"), "`window_shape` must be a height .*; got '23'"),
         (lambda s: RandomFixedSizeCrop(s, (0, 3)), r"`window_shape` must be .*; got \(0, 3\)"),
         (
             lambda s: MinimumImageDimensions(s, (3, 3), "bilinaer"),

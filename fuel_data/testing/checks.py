@@ -4,6 +4,7 @@ Each takes `build`, a function from a number of examples to a new stream over ab
 must build the same stream each time. A check says what is wrong by an AssertionError.
 """
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -187,6 +188,45 @@ def check_independent_iterators(build: Build, num_examples: int = _NUM_EXAMPLES)
     assert same_data(list(again), reference[0]), "an epoch is not the same when asked for again"
 
 
+def check_items_are_own(build: Build, num_examples: int = _NUM_EXAMPLES) -> None:
+    """Check that who changes an item changes neither the data nor an item that comes later.
+
+    Every array and list of an item is changed in place before the next one is read.
+
+    Parameters
+    ----------
+    build : function from int to AbstractDataStream
+        Builds the stream.
+    num_examples : int
+        What `build` is given.
+
+    Raises
+    ------
+    AssertionError
+        If a later item is not what it is when nothing is changed.
+    """
+    reference = copy.deepcopy(_read_epochs(build(num_examples), 2))
+    stream = build(num_examples)
+    for epoch, expected in enumerate(reference):
+        iterator = stream.get_epoch_iterator()
+        for step, item in enumerate(iterator):
+            assert same_data(item, expected[step]), (
+                f"item {step} of epoch {epoch} is another one if those before it are changed"
+            )
+            _change(item)
+
+
+def _change(value: Any) -> None:
+    is_array = isinstance(value, numpy.ndarray)
+    if is_array and value.dtype.kind in "biufc" and value.flags.writeable:
+        value[...] = value == 0
+    elif isinstance(value, (tuple, list)) or (is_array and value.dtype == object):
+        for part in value.ravel() if is_array else value:
+            _change(part)
+    if isinstance(value, list):
+        value.append(None)
+
+
 def check_items(build: Build, num_examples: int = _NUM_EXAMPLES) -> None:
     """Check that the items are what the stream says of them.
 
@@ -282,6 +322,7 @@ def check_contract(build: Build, *, by_pickle: bool = True, shares_rng: bool = F
     check_resumption(build, by_pickle=by_pickle)
     check_position_is_small(build)
     check_items(build)
+    check_items_are_own(build)
     check_digest(build)
     if not shares_rng:
         check_independent_iterators(build)

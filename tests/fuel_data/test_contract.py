@@ -18,6 +18,7 @@ from fuel_data.testing import (
     check_digest,
     check_independent_iterators,
     check_items,
+    check_items_are_own,
     check_position_is_small,
     check_resumption,
     compose,
@@ -172,6 +173,7 @@ def _check_composition(leaf, cases):
         return
     check_resumption(build)
     check_items(build)
+    check_items_are_own(build)
     check_digest(build)
     if not leaf.shares_rng:
         check_independent_iterators(build)
@@ -247,6 +249,16 @@ class SavesEverything(Transformer):
         return (x,)
 
 
+class GivesTheSameArray(Transformer):
+    def __init__(self, stream):
+        super().__init__(stream)
+        self.mean = numpy.zeros(3)
+
+    def read(self, stage, request):
+        next(stage.child)
+        return (self.mean,)
+
+
 class GivesLists(Transformer):
     def read(self, stage, request):
         return list(next(stage.child))
@@ -274,6 +286,7 @@ class Miscounts(Transformer):
         (check_resumption, KeepsOnItself, "the rest is not the same"),
         (check_independent_iterators, KeepsOnItself, "two iterators that are read in turns"),
         (check_position_is_small, SavesEverything, "the position as plain data grows"),
+        (check_items_are_own, GivesTheSameArray, "item 1 of epoch 0 is another one if those"),
         (check_items, GivesLists, "an item is a list"),
         (check_items, Mislabels, r"x: \('batch', 'feature'\), \(3,\)"),
         (check_items, Miscounts, "num_batches is not 4"),

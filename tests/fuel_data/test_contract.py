@@ -125,6 +125,7 @@ def test_every_transformer_of_the_library_is_in_the_list():
     bases = {
         "AgnosticSourcewiseTransformer",
         "AgnosticTransformer",
+        "GivesPictures",
         "LeftoverTransformer",
         # It starts a process for each stream, so its own tests see to it.
         "MultiProcessing",

@@ -133,9 +133,11 @@ def _serve(options: argparse.Namespace) -> None:
         at_end.callback(_handle_signals, signal.default_int_handler)
         if options.owner is None:
             say(f"fuel-server: serving {options.recipe} at {server.address}")
-        ready = options.ready_file or ""
-        with writing(ready, "choose another --ready-file", below=os.path.dirname(ready)):
-            server.serve(stream, hwm=options.hwm, ready_file=options.ready_file)
+        ready = options.ready_file
+        if ready is not None:
+            way_out = "choose another --ready-file"
+            at_end.enter_context(writing(ready, way_out, below=os.path.dirname(ready)))
+        server.serve(stream, hwm=options.hwm, ready_file=ready)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,15 @@ def test_an_error_of_the_user_is_one_line_and_status_2(
     assert error.count("\n") == 1
 
 
+def test_other_errors_while_it_serves_are_not_said_of_a_ready_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Server, "serve", lambda *_, **__: Path("missing.txt").read_text())
+
+    with pytest.raises(FileNotFoundError, match="missing.txt"):
+        main([f"{RECIPES}:counted"])
+
+
 def test_an_error_in_the_code_of_a_recipe_is_shown_by_its_lines(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     recipe = tmp_path / "failing_recipes.py"

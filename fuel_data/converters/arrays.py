@@ -224,6 +224,11 @@ def _cast(source: str, values: numpy.ndarray, dtype: str | None) -> numpy.ndarra
         wanted = numpy.dtype(dtype)
     except TypeError as error:
         raise ValueError(f"--dtype: {source}={dtype} is no dtype of numpy.") from error
+    if not {values.dtype.kind, wanted.kind} <= set("biufc"):
+        raise ValueError(
+            f"--dtype: source {source!r} is {values.dtype} and cannot become {wanted}: only "
+            "numbers are cast, and only to numbers."
+        )
     if values.dtype.kind == "c" and wanted.kind != "c":
         raise ValueError(
             f"--dtype: source {source!r} has complex numbers; as {wanted} they would lose a part."

@@ -134,6 +134,8 @@ def test_axes_have_names_by_default(folder):
         (["--train", "x.npy", "--dtype", "x=unit8"], 1, "x=unit8 is no dtype"),
         (["--train", "x.npy", "--dtype", "x=int32"], 1, "'x' has values that int32 cannot hold"),
         (["--train", "i.npy", "--dtype", "i=float32"], 1, "as float32 they would lose a part"),
+        (["--train", "t.npy", "--dtype", "t=float32"], 1, "'t' is .S3 and cannot become float32"),
+        (["--train", "x.npy", "--dtype", "x=S1"], 1, "'x' is .* and cannot become .S1"),
         (["--train", "h.npy", "--dtype", "h=float16"], 1, "too large for float16; they go from 1"),
         (["--train", "o.npy"], 1, "o.npy holds Python objects; save arrays of numbers or bytes"),
         (["--train", "o.npz"], 1, "o.npz holds Python objects; save arrays of numbers or bytes"),
@@ -151,6 +153,7 @@ def test_axes_have_names_by_default(folder):
     ids=str,
 )
 def test_what_does_not_fit_is_an_error_with_its_status(folder, capsys, arguments, status, message):
+    numpy.save("t.npy", numpy.array([b"1.5", b"2"]))
     numpy.save("i.npy", numpy.array([1j]))
     numpy.save("h.npy", numpy.array([1, 1e6, numpy.nan, numpy.inf]))
     numpy.save("o.npy", numpy.array(["a", None], dtype=object))

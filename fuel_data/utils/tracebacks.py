@@ -64,7 +64,8 @@ def _from_theirs(stack: traceback.StackSummary) -> list[traceback.FrameSummary]:
 
 
 def _is_theirs(filename: str) -> bool:
-    if filename.startswith("<frozen"):
+    # What is compiled from Cython is named by where it was built.
+    if filename.startswith("<frozen") or filename.endswith((".pyx", ".pxd", ".pxi")):
         return False
     if any(_is_in(filename, folder) for folder in _NOT_THEIRS):
         return False

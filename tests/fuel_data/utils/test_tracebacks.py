@@ -1,5 +1,7 @@
 import importlib.util
+import traceback
 
+import h5py
 import numpy
 import pytest
 
@@ -79,3 +81,13 @@ def test_code_that_cannot_be_read_is_theirs():
     text = describe_in_their_code(caught(compile, "x = (", "theirs.py", "exec"))
 
     assert text.endswith("SyntaxError: '(' was never closed") and 'File "theirs.py"' in text
+
+
+def test_compiled_code_of_libraries_is_not_the_users():
+    with h5py.File("nowhere", "w", driver="core", backing_store=False) as h5file:
+        error = caught(lambda: h5file[()])
+
+    trace = traceback.extract_tb(error.__traceback__)
+    assert any(frame.filename.endswith(".pyx") for frame in trace)
+    error.__traceback__ = error.__traceback__.tb_next
+    assert describe_in_their_code(error) is None

@@ -7,13 +7,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-import h5py
 import numpy
 
 from fuel_data.converters.images import open_image
 from fuel_data.datasets.hdf5 import H5PYDataset
 from fuel_data.datasets.hdf5_files import open_file
-from fuel_data.datasets.hdf5_format import get_all_splits
+from fuel_data.datasets.hdf5_format import class_names, get_all_splits
 from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
 TILE = 112
@@ -97,25 +96,6 @@ def preview(
         for number, place in enumerate(places)
     ]
     return _sheet(image_module, title, cells)
-
-
-def class_names(h5file: h5py.File) -> list[str] | None:
-    """Read what the numbers in the source `targets` stand for.
-
-    Parameters
-    ----------
-    h5file : h5py.File
-        An open file of Fuel's format.
-
-    Returns
-    -------
-    list of str or None
-        The texts of the data set ``class_names``; None if there is no such one.
-    """
-    found = h5file.get("class_names")
-    if not isinstance(found, h5py.Dataset) or h5py.check_string_dtype(found.dtype) is None:
-        return None
-    return [os.fsdecode(name) for name in numpy.atleast_1d(found[()]).ravel()]
 
 
 def _places(num: int, wanted: int) -> list[int]:

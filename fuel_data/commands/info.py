@@ -18,7 +18,7 @@ from fuel_data.commands.output import say, tidy, writing
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_files import open_file
-from fuel_data.previews import class_names
+from fuel_data.previews import png, preview
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
 from fuel_data.utils.paths import find_in_data_path
@@ -93,8 +93,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write_preview(path: str, options: argparse.Namespace) -> None:
-    from fuel_data.previews import png, preview
-
     number = NUM_EXAMPLES if options.num_examples is None else options.num_examples
     sheet = png(preview(path, options.split, options.sources, number))
     with (
@@ -130,7 +128,7 @@ def _source_lines(h5file: h5py.File) -> Iterator[str]:
         indent = " " * (width + 3)
         for line in (*_range_lines(dataset), *_length_lines(dataset, labels)):
             yield indent + line
-    names = class_names(h5file)
+    names = hdf5_format.class_names(h5file)
     if names is not None:
         yield f"  classes: {_classes(names)}"
 

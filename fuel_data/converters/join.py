@@ -176,26 +176,32 @@ def _plan(
     """Say where the examples of each source come from, split after split, and where splits are."""
     splits: dict[str, dict[str, _Split]] = {}
     blocks: dict[str, list[_Block]] = {}
-    for name in dict.fromkeys(row.split for part in parts for row in part.rows):
-        _check_sources(name, parts)
-        rows = [(part, row) for part in parts for row in part.rows if row.split == name]
-        for source in dict.fromkeys(row.source for _, row in rows):
-            added = [_block(part, row) for part, row in rows if row.source == source]
-            start = sum(block.length for block in blocks.setdefault(source, []))
-            stop = start + sum(block.length for block in added)
+    ends: dict[str, int] = {}
+    for name, of_split in _by_split(parts).items():
+        _check_sources(name, of_split)
+        for source in dict.fromkeys(row.source for _, row in of_split):
+            added = [_block(part, row) for part, row in of_split if row.source == source]
+            start = ends.get(source, 0)
+            stop = ends[source] = start + sum(block.length for block in added)
             splits.setdefault(name, {})[source] = _Split(start, stop, _indices(added, start))
-            blocks[source] += added
+            blocks.setdefault(source, []).extend(added)
     return splits, blocks
 
 
-def _check_sources(split: str, parts: Sequence[_Part]) -> None:
+def _by_split(parts: Sequence[_Part]) -> dict[str, list[tuple[_Part, hdf5_format.SplitRow]]]:
+    found: dict[str, list[tuple[_Part, hdf5_format.SplitRow]]] = {}
+    for part in parts:
+        for row in part.rows:
+            found.setdefault(row.split, []).append((part, row))
+    return found
+
+
+def _check_sources(split: str, rows: Sequence[tuple[_Part, hdf5_format.SplitRow]]) -> None:
     """Refuse a split that has other sources in another file: its examples would lose pace."""
-    found = {
-        part.h5file.filename: sorted(row.source for row in part.rows if row.split == split)
-        for part in parts
-    }
-    sources = {file: names for file, names in found.items() if names}
-    (first, expected), *others = sources.items()
+    sources: dict[str, list[str]] = {}
+    for part, row in rows:
+        sources.setdefault(part.h5file.filename, []).append(row.source)
+    (first, expected), *others = ((file, sorted(names)) for file, names in sources.items())
     for file, names in others:
         if names != expected:
             raise ValueError(
@@ -297,18 +303,18 @@ def _write_classes(h5file: h5py.File, parts: Sequence[_Part]) -> None:
                 "equal classes. Convert them with the same classes."
             )
     if names is not None:
-        h5file.create_dataset("class_names", data=names, dtype=h5py.string_dtype())
+        data = [*map(os.fsencode, names)]
+        h5file.create_dataset("class_names", data=data, dtype=h5py.string_dtype())
 
 
-def _class_names(part: _Part) -> list[bytes] | None:
-    found = part.h5file.get("class_names")
-    return None if found is None or "class_names" in part.sources else found[()].tolist()
+def _class_names(part: _Part) -> list[str] | None:
+    return None if "class_names" in part.sources else hdf5_format.class_names(part.h5file)
 
 
-def _shown(names: Sequence[bytes] | None) -> str:
+def _shown(names: Sequence[str] | None) -> str:
     if names is None:
         return "not named"
-    shown = ", ".join(map(os.fsdecode, names[:5]))
+    shown = ", ".join(names[:5])
     return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
 
 

@@ -23,6 +23,7 @@ first dimension and say how to unfold them.
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -427,6 +428,25 @@ def count_examples(h5file: h5py.File, row: SplitRow) -> int:
         As many as a data set of this split has, if nothing else is asked for.
     """
     return len(numpy.unique(h5file[row.indices][()])) if row.indices else row.stop - row.start
+
+
+def class_names(h5file: h5py.File) -> list[str] | None:
+    """Read what the numbers in the source `targets` stand for.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+
+    Returns
+    -------
+    list of str or None
+        The texts of the data set ``class_names``; None if there is no such one.
+    """
+    found = h5file.get("class_names")
+    if not isinstance(found, h5py.Dataset) or h5py.check_string_dtype(found.dtype) is None:
+        return None
+    return [os.fsdecode(name) for name in numpy.atleast_1d(found[()]).ravel()]
 
 
 def have_same_rows(h5file: h5py.File, splits: Iterable[str], sources: Sequence[str]) -> bool:

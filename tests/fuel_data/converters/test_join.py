@@ -144,6 +144,21 @@ def test_classes_must_be_the_same(tmp_path, capsys):
         assert h5file["class_names"].asstr()[()].tolist() == ["cat", "dog"]
 
 
+def test_class_names_that_are_no_texts_are_no_names(tmp_path):
+    _write_one(tmp_path / "a", numpy.zeros((2, 1)))
+    for value in ([1, 2], None):
+        with h5py.File(tmp_path / "a", "r+") as h5file:
+            if value is None:
+                del h5file["class_names"]
+                h5file.create_group("class_names")
+            else:
+                h5file["class_names"] = value
+        (path,) = join_files(tmp_path, tmp_path, files=["a"])
+
+        with h5py.File(path) as h5file:
+            assert "class_names" not in h5file
+
+
 def _write_one(path, values, source="x", labels=("batch", "index"), split="train"):
     with new_hdf5_file(path) as h5file:
         fill_hdf5_file(h5file, [(split, source, values)], {source: labels})

@@ -13,6 +13,7 @@ import numpy
 from fuel_data.converters.base import UsageError, final_folder, new_hdf5_file, record_inputs
 from fuel_data.converters.storage import Storage, storage_of
 from fuel_data.datasets import hdf5_format
+from fuel_data.datasets.hdf5_digests import check_digests
 from fuel_data.datasets.hdf5_files import open_file
 from fuel_data.exceptions import MissingInputFiles
 
@@ -59,7 +60,7 @@ def join_files(
     MissingInputFiles
         If files are missing.
     OSError
-        If one cannot be read, or there are more than may be open at once.
+        If one cannot be read or is damaged, or there are more than may be open at once.
     ValueError
         If sources or classes do not fit together, or the values were to be compressed.
     """
@@ -84,6 +85,7 @@ def join_files(
         if os.path.join(folder, output_filename) in [part.path for part in parts]:
             raise ValueError(f"{output_filename} would take the place of one of its parts.")
         for part in parts:
+            check_digests(part.h5file, tuple(part.sources))
             part.check_like(parts)
         splits, blocks = _plan(parts)
         with new_hdf5_file(output) as h5file:

@@ -81,9 +81,11 @@ def test_splits_by_indices_stay_so_beside_ranges(tmp_path):
         h5file["chosen"] = [4, 1, 1]
         rows = {"train": dict.fromkeys(("x", "sound"), (0, 0, h5file["chosen"].ref))}
         h5file.attrs["split"] = H5PYDataset.create_split_array(rows)
+        del h5file.attrs["digests"]
     with h5py.File(tmp_path / "b.hdf5", "r+") as h5file:
         rows = {"train": dict.fromkeys(("x", "sound"), (2, 5))}
         h5file.attrs["split"] = H5PYDataset.create_split_array(rows)
+        del h5file.attrs["digests"]
 
     (path,) = join_files(tmp_path, tmp_path, files=["a.hdf5", "b.hdf5"])
 
@@ -157,6 +159,15 @@ def test_class_names_that_are_no_texts_are_no_names(tmp_path):
 
         with h5py.File(path) as h5file:
             assert "class_names" not in h5file
+
+
+def test_damage_is_found_before_a_file_is_joined(tmp_path, capsys):
+    _write_one(tmp_path / "a", numpy.zeros((2, 1)))
+    with h5py.File(tmp_path / "a", "r+") as h5file:
+        h5file["x"][1] = 1
+
+    assert main(["join", "-d", str(tmp_path), "-o", str(tmp_path), "a"]) == 1
+    assert f"{tmp_path}/a is damaged: source 'x'" in capsys.readouterr().err
 
 
 def _write_one(path, values, source="x", labels=("batch", "index"), split="train"):

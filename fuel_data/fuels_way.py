@@ -78,10 +78,21 @@ def is_used_by(stream: Any) -> bool:
     -------
     bool
     """
-    return not _is_ours(type(stream)) and _is_ours(type(stream).read)
+    return not is_ours(type(stream)) and is_ours(type(stream).read)
 
 
-def _is_ours(thing: Any) -> bool:
+def is_ours(thing: Any) -> bool:
+    """Tell whether a class or function is one of the library.
+
+    Parameters
+    ----------
+    thing : class or function
+        What it is asked of.
+
+    Returns
+    -------
+    bool
+    """
     return thing.__module__.startswith("fuel_data.")
 
 

@@ -19,8 +19,9 @@ from fuel_data.datasets.hdf5_heaps import check_lengths
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
 from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.schemes import SequentialExampleScheme
+from fuel_data.utils.arguments import whole_number
 from fuel_data.utils.digests import SAMPLE_BYTES, digest, known_fingerprint
-from fuel_data.utils.subset import Request, Subset, is_integer
+from fuel_data.utils.subset import Request, Subset
 
 logger = logging.getLogger(__name__)
 
@@ -81,14 +82,10 @@ class HDF5Dataset(Dataset):
         who = type(self).__name__
         self.external_file_handle = file_or_path if isinstance(file_or_path, h5py.File) else None
         self.path = os.path.abspath(_name(who, file_or_path))
-        if not is_integer(cache_bytes) or cache_bytes < 0:
-            raise ValueError(
-                f"{who}: `cache_bytes` must be a number of bytes, at least 0; got {cache_bytes!r}."
-            )
         self.load_in_memory = load_in_memory
         self.driver = driver
         self.sort_indices = sort_indices
-        self.cache_bytes = cache_bytes
+        self.cache_bytes = whole_number(who, "cache_bytes", cache_bytes, least=0)
         self._shared = SharedFile(self.path, driver, who)
         self._forget_file()
 

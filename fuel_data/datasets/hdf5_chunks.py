@@ -194,5 +194,3 @@ def as_indices(request: slice | numpy.ndarray) -> numpy.ndarray:
     if isinstance(request, slice):
         return numpy.arange(request.start, request.stop)
     return request
-
-

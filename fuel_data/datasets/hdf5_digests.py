@@ -24,7 +24,7 @@ CHECKED_BYTES = 2**26
 _PIECE_BYTES = 2**24
 _PIECE_EXAMPLES = 256
 # What this process found right.
-_right: dict[tuple[Any, ...], None] = {}
+_right: set[tuple[Any, ...]] = set()
 
 
 def digest_source(dataset: h5py.Dataset) -> str:
@@ -146,7 +146,7 @@ def check_digests(
             if digest_source(dataset) != expected[name]:
                 wrong.append(f"source {name!r}")
             elif key is not None:
-                _right[key] = None
+                _right.add(key)
     except (ValueError, KeyError, TypeError) as error:
         wrong = [f"the attribute {ATTRIBUTE!r} ({error})"]
     if wrong:

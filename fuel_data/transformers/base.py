@@ -68,6 +68,7 @@ from typing import Any
 from fuel_data.abstract import check_is_stream, check_label_names
 from fuel_data.axes import AxisLabels
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
+from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
 from fuel_data.schemes import IterationScheme
 from fuel_data.streams import AbstractDataStream
@@ -102,7 +103,7 @@ class Transformer(AbstractDataStream):
         If a keyword is not known.
     """
 
-    # Whether a class of the library is one that an `iteration_scheme` tells what to give.
+    # Whether an `iteration_scheme` tells it what to give, where it is a class of the library.
     _takes_requests = False
 
     def __init__(
@@ -158,7 +159,7 @@ class Transformer(AbstractDataStream):
 
     @property
     def _is_ours(self) -> bool:
-        return _is_ours(self)
+        return is_ours(type(self))
 
     @property
     def _gives_one_for_one(self) -> bool:
@@ -212,7 +213,7 @@ class Transformer(AbstractDataStream):
     def _is_endless(self) -> bool:
         # A user's class may end when it likes, a transformer or a scheme.
         scheme = self.iteration_scheme
-        ends = scheme is not None and (scheme.num_requests is not None or not _is_ours(scheme))
+        ends = scheme is not None and (scheme.num_requests is not None or not is_ours(type(scheme)))
         return self._is_ours and not ends and getattr(self.data_stream, "_is_endless", False)
 
     def _children(self) -> Sequence[Any]:
@@ -295,10 +296,6 @@ class Transformer(AbstractDataStream):
             One item for each source.
         """
         raise NotImplementedError(f"{type(self).__name__}: does not transform batches.")
-
-
-def _is_ours(thing: Any) -> bool:
-    return type(thing).__module__.startswith("fuel_data.")
 
 
 def _end_in_function(stream: AbstractDataStream, error: StopIteration) -> RuntimeError:

@@ -12,6 +12,7 @@ from fuel_data.abstract import check_is_stream
 from fuel_data.axes import BATCH, with_batch, without_batch
 from fuel_data.config_parser import config
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
+from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
 from fuel_data.schemes import BatchSizeScheme, ConcatenatedScheme, ConstantScheme, IterationScheme
 from fuel_data.streams import AbstractDataStream
@@ -468,7 +469,7 @@ def _check_scheme(who: str, scheme: Any) -> None:
 def _gives_sizes(scheme: Any) -> bool:
     if isinstance(scheme, ConcatenatedScheme):
         return all(map(_gives_sizes, scheme.schemes))
-    if isinstance(scheme, BatchSizeScheme) or not type(scheme).__module__.startswith("fuel_data."):
+    if isinstance(scheme, BatchSizeScheme) or not is_ours(type(scheme)):
         # What a user's own class asks for is not known.
         return not getattr(scheme, "requests_examples", True)
     return False

@@ -4,7 +4,6 @@ import argparse
 import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.algorithms import algorithm_of
@@ -39,15 +38,15 @@ def find_inputs(directory: str | os.PathLike[str], names: Iterable[str]) -> list
     return list(paths.values())
 
 
-def read_rows(path: str, **options: Any) -> Iterator[tuple[int, list[str]]]:
+def read_rows(path: str, *, skipinitialspace: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Read a table with commas.
 
     Parameters
     ----------
     path : str
         The file, in UTF-8.
-    **options
-        For `csv.reader`.
+    skipinitialspace : bool, optional
+        Whether to leave out spaces after a comma, as `csv.reader` does.
 
     Yields
     ------
@@ -63,7 +62,7 @@ def read_rows(path: str, **options: Any) -> Iterator[tuple[int, list[str]]]:
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, **options)
+            reader = csv.reader(file, skipinitialspace=skipinitialspace)
             for row in reader:
                 yield reader.line_num, row
     except (UnicodeDecodeError, csv.Error) as error:

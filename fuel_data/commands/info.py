@@ -17,7 +17,8 @@ import numpy
 from fuel_data.commands.output import say, tidy, writing
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
-from fuel_data.datasets.hdf5_files import open_file
+from fuel_data.datasets.hdf5_files import find_dataset, open_file
+from fuel_data.datasets.hdf5_virtual import other_files
 from fuel_data.previews import png, preview
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
@@ -123,7 +124,9 @@ def _source_lines(h5file: h5py.File) -> Iterator[str]:
     width = max(map(len, described), default=0)
     for source, (is_ragged, labels) in described.items():
         axes = ", ".join(label or "?" for label in labels or ()) or "no labels"
-        dataset = h5file[source]
+        dataset = find_dataset(h5file, source)
+        # Of what is missing there, HDF5 gives zeros.
+        other_files(dataset)
         yield f"  {source:{width}} {_kind(dataset, is_ragged)}, axes: {axes}"
         indent = " " * (width + 3)
         for line in (*_range_lines(dataset), *_length_lines(dataset, labels)):

@@ -123,3 +123,25 @@ def test_what_is_called_class_names_and_has_none_is_passed_over(tmp_path, capsys
                 h5file["class_names"] = value
         assert main([str(path)]) == 0
         assert "classes:" not in capsys.readouterr().out
+
+
+def test_a_joined_file_of_which_a_part_is_missing_has_no_range(tmp_path, capsys):
+    convert(["digits", "-o", str(tmp_path)])
+    convert(["join", str(tmp_path / "digits.hdf5"), "-o", str(tmp_path), "-r", "all"])
+    (tmp_path / "digits.hdf5").unlink()
+    capsys.readouterr()
+
+    assert main([str(tmp_path / "all.hdf5")]) == 1
+    found = capsys.readouterr()
+    assert "has examples in the file 'digits.hdf5', which is not there" in found.err
+    assert not found.out
+
+
+def test_the_range_of_vectors_in_the_other_byte_order_is_that_of_their_numbers(tmp_path, capsys):
+    with h5py.File(tmp_path / "x.hdf5", "w") as h5file:
+        x = h5file.create_dataset("x", (2,), h5py.vlen_dtype(numpy.dtype("u2").newbyteorder("S")))
+        x[0] = x[1] = numpy.array([1, 2], x.dtype.metadata["vlen"])
+        h5file.attrs["split"] = H5PYDataset.create_split_array({"all": {"x": (0, 2)}})
+
+    assert main([str(tmp_path / "x.hdf5")]) == 0
+    assert "from 1 to 2" in capsys.readouterr().out

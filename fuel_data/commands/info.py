@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--preview",
         metavar="FILE.png",
-        help="draw a sheet of examples into this file instead (needs firebrick[image])",
+        help="draw a sheet of examples into this file instead (needs Pillow)",
     )
     parser.add_argument("--split", help="with --preview: the split, by default the first")
     parser.add_argument(

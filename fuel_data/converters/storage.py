@@ -140,7 +140,7 @@ def _hdf5plugin(compression: str) -> Any:
         import hdf5plugin
     except ImportError as error:
         raise ImportError(
-            f"Compression {compression!r} needs hdf5plugin: pip install 'firebrick[hdf5]'. "
+            f"Compression {compression!r} needs hdf5plugin: pip install hdf5plugin. "
             "Or take gzip, which is always there."
         ) from error
     return hdf5plugin

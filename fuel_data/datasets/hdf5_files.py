@@ -156,7 +156,7 @@ def check_filters(dataset: h5py.Dataset) -> None:
     if missing:
         raise ValueError(
             f"{dataset.file.filename}: {dataset.name} is compressed by {', '.join(missing)}, which "
-            "HDF5 cannot undo here. Most filters come with `pip install 'firebrick[hdf5]'`; "
+            "HDF5 cannot undo here. Most filters come with `pip install hdf5plugin`; "
             "otherwise write the file again with gzip."
         )
 

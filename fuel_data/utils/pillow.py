@@ -45,7 +45,7 @@ def import_pillow(who: str) -> Any:
     try:
         import PIL.Image
     except ImportError as error:
-        raise ImportError(f"{who} needs Pillow: pip install 'firebrick[image]'.") from error
+        raise ImportError(f"{who} needs Pillow: pip install Pillow.") from error
     return PIL.Image
 
 

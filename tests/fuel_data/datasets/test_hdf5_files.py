@@ -110,7 +110,7 @@ def test_a_filter_that_is_not_there_is_named_with_the_extra(tmp_path):
     )
 
     assert "/x is compressed by Zstandard (number 32015)" in done.stdout
-    assert "pip install 'firebrick[hdf5]'" in done.stdout
+    assert "pip install hdf5plugin" in done.stdout
 
 
 def test_threads_share_a_data_set_that_is_opened_and_closed_meanwhile(tmp_path):

@@ -186,7 +186,7 @@ def test_a_missing_pillow_is_named_when_the_transformer_is_made(make, monkeypatc
 
     stream = examples([PHOTOGRAPH])
     monkeypatch.setattr(builtins, "__import__", without_pillow)
-    with pytest.raises(ImportError, match=r"^\w+ needs Pillow: pip install 'firebrick\[image\]'."):
+    with pytest.raises(ImportError, match=r"^\w+ needs Pillow: pip install Pillow\."):
         make(stream)
 
 

@@ -85,7 +85,7 @@ def test_a_command_line_is_read():
         Storage.parse(None, 0)
 
 
-def test_without_hdf5plugin_the_extra_is_named(monkeypatch):
+def test_without_hdf5plugin_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "hdf5plugin", None)
 
     with pytest.raises(ImportError, match=r"'zstd' needs hdf5plugin: pip install 'firebrick\[hdf5"):

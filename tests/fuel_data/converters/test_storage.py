@@ -88,5 +88,5 @@ def test_a_command_line_is_read():
 def test_without_hdf5plugin_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "hdf5plugin", None)
 
-    with pytest.raises(ImportError, match=r"'zstd' needs hdf5plugin: pip install 'firebrick\[hdf5"):
+    with pytest.raises(ImportError, match=r"'zstd' needs hdf5plugin: pip install hdf5plugin"):
         Storage("zstd").options((5, 3), numpy.dtype("u1"))

@@ -6,14 +6,14 @@ them. What a library opens by itself, as h5py does, is not, unless the converter
 """
 
 import contextlib
+import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _CODE = (".py", ".pyc")
 _watchers: list["_Watcher"] = []
-_hooks: list[Callable] = []
 
 
 class _Watcher:
@@ -57,6 +57,12 @@ def _notice(event: str, arguments: tuple[Any, ...]) -> None:
         notice([os.fsdecode(path)])
 
 
+@functools.cache
+def _begin_to_notice() -> None:
+    # A hook sees every way in which Python opens files, and cannot be taken back.
+    sys.addaudithook(_notice)
+
+
 def notice(paths: Iterable[str]) -> None:
     """Say which files are read, where `watch_files` would not notice it.
 
@@ -86,10 +92,7 @@ def watch_files(folder: str | os.PathLike[str], left_out: str) -> Iterator[list[
     list of str
         Their absolute paths, in order, once the block has ended. Code is left out.
     """
-    # A hook sees every way in which Python opens files, and cannot be taken back.
-    if _notice not in _hooks:
-        _hooks.append(_notice)
-        sys.addaudithook(_notice)
+    _begin_to_notice()
     watcher = _Watcher(folder)
     found: list[str] = []
     _watchers.append(watcher)

@@ -16,6 +16,8 @@ from aesara.graph.basic import Apply, Variable, io_toposort
 from aesara.graph.op import HasInnerGraph
 from aesara.tensor.basic import tensor_copy
 
+from bricks.roles import INPUT, has_roles
+
 __all__ = [
     "DataDependentShape",
     "DonatedStateLost",
@@ -110,7 +112,7 @@ def makers_of(variable: Variable) -> list[str]:
 
 
 def note_makers(outputs: Iterable[Variable]) -> None:
-    """Note on each variable that an application copied which one it was.
+    """Note on each variable that an application gave out which one it was.
 
     Applications annotate copies, which rewriting takes away; the notes are for messages only.
 
@@ -125,6 +127,9 @@ def note_makers(outputs: Iterable[Variable]) -> None:
         if node.op != tensor_copy or node.inputs[0].owner is None:
             continue
         source = node.inputs[0]
+        # What an application was given was made before it.
+        if has_roles(node.outputs[0], [INPUT]):
+            continue
         # From the inputs on, so that the innermost application comes first.
         if "makers" not in source.tag.__dict__ and not makers_of(source):
             source.tag.makers = makers_of(node.outputs[0])
@@ -139,19 +144,27 @@ def _neighbours(variable: Variable, clients: Any) -> Iterable[Variable]:
 
 
 def _nearest_maker(start: Sequence[Variable], clients: Any) -> str | None:
-    """Find who made these variables, or else who made the variable nearest to them."""
+    """Find who made one of these variables, or else the variable nearest to them."""
     seen, queue = set(start), deque(start)
     while queue and len(seen) < _SEARCH_LIMIT:
         variable = queue.popleft()
         makers = makers_of(variable)
         if makers:
-            near = "" if variable in start else "near "
-            return f"{near}{variable.name or 'a variable'} of {makers[-1]}"
+            return makers[-1]
         for neighbour in _neighbours(variable, clients):
             if neighbour not in seen:
                 seen.add(neighbour)
                 queue.append(neighbour)
     return None
+
+
+def _is_part_of(node: Apply, maker: str) -> bool:
+    """Tell whether an operation is surely its maker's: the result is, or a parameter in it."""
+    if any(maker in makers_of(variable) for variable in node.outputs):
+        return True
+    # What an application gave out names that too, a parameter its brick alone.
+    brick = maker.partition(".")[0]
+    return any(makers_of(variable) == [brick] for variable in node.inputs)
 
 
 def describe_variable(variable: Variable) -> str:
@@ -173,7 +186,7 @@ def describe_variable(variable: Variable) -> str:
 
 
 def describe_node(node: Apply, clients: Any = None) -> str:
-    """Name an operation of a graph, its operands, and the brick that made it.
+    """Name the brick that made an operation of a graph, the operation, and its operands.
 
     Parameters
     ----------
@@ -186,14 +199,17 @@ def describe_node(node: Apply, clients: Any = None) -> str:
     Returns
     -------
     str
-        For example ``dot(x, W) made by /mlp/linear_0.apply``.
+        For example ``/mlp/linear_0.apply: dot(x, W)``. It begins with ``near`` if the operation
+        may also be one before or behind the brick's own.
     """
     operands = ", ".join(variable.name or f"<{variable.type}>" for variable in node.inputs)
     maker = _nearest_maker(node.outputs, clients)
     if maker is None:
         maker = _nearest_maker(node.inputs, None)
-    where = f", {'' if maker.startswith('near') else 'which is '}{maker}" if maker else ""
-    return f"{node.op}({operands}){where}"
+    operation = f"{node.op}({operands})"
+    if maker is None:
+        return operation
+    return f"{'' if _is_part_of(node, maker) else 'near '}{maker}: {operation}"
 
 
 def describe_value(value: Any) -> str:

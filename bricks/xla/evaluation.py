@@ -353,7 +353,8 @@ def unsupported_nodes(fgraph: FunctionGraph) -> list[Apply]:
 
 def _explain_unsupported(nodes: list[Apply], fgraph: FunctionGraph) -> str:
     lines = "\n".join(
-        f"  {type(node.op).__name__}: {describe_node(node, fgraph.clients)}" for node in nodes
+        f"  {describe_node(node, fgraph.clients)}, of class {type(node.op).__name__}"
+        for node in nodes
     )
     return (
         f"XLA has no lowering for {len(nodes)} kind(s) of operation in this graph:\n{lines}\n"

@@ -33,7 +33,8 @@ def test_a_node_is_described_by_what_is_computed_from_it():
     graph = FunctionGraph([x, *linear.parameters], [output], clone=False)
     node = next(node for node in graph.toposort() if node.inputs[0] is x)
 
-    assert "of /first.apply" in describe_node(node, graph.clients)
+    words = describe_node(node, graph.clients)
+    assert words.startswith("near /first.apply: Elemwise{mul,no_inplace}(x, ")
 
 
 def test_a_wrong_width_names_the_brick():
@@ -42,5 +43,24 @@ def test_a_wrong_width_names_the_brick():
     x = tensor.matrix("x")
     f = xla.function([x], mlp.apply(x))
 
-    with pytest.raises(xla.GraphError, match=r"/net/linear_0.*float32\(4, 5\), float32\(3, 2\)"):
+    words = r"^/net/linear_0\.apply: dot\(x, W\) cannot be computed from .*\(4, 5\), .*\(3, 2\)"
+    with pytest.raises(xla.GraphError, match=words):
         f(numpy.zeros((4, 5), "float32"))
+
+
+def test_what_stands_before_or_behind_a_brick_is_only_near_it():
+    x, y = tensor.matrices("x", "y")
+    brick, words = Tanh(name="squash"), r"^near /squash\.apply: .*mul.* cannot be computed"
+
+    for output in brick.apply(x * y), brick.apply(x) * y:
+        f = xla.function([x, y], output)
+        with pytest.raises(xla.GraphError, match=words):
+            f(numpy.zeros((4, 5), "float32"), numpy.zeros((4, 3), "float32"))
+
+
+def test_an_operation_that_no_brick_is_near_stands_alone():
+    x, y = tensor.matrices("x", "y")
+    f = xla.function([x, y], tensor.dot(x, y))
+
+    with pytest.raises(xla.GraphError, match=r"^dot\(x, y\) cannot be computed from "):
+        f(numpy.zeros((4, 5), "float32"), numpy.zeros((4, 3), "float32"))

@@ -59,7 +59,7 @@ WRONG = {
         [ONES((5, 7), "float32")],
         {},
         xla.GraphError,
-        ["dot(features, W)", "of /net/linear_0.apply", "float32(5, 7), float32(3, 4)"],
+        ["/net/linear_0.apply: dot(features, W) cannot", "float32(5, 7), float32(3, 4)"],
     ),
     "a wrong dtype": (
         [FEATURES],
@@ -120,7 +120,7 @@ WRONG = {
         [],
         {},
         xla.UnsupportedOp,
-        ["FromFunctionOp{reverse}", "of /reversal.apply", "xla.lowering", "backend='py'"],
+        ["/reversal.apply: FromFunctionOp{reverse}", "xla.lowering", "backend='py'"],
     ),
     "a mask that selects": (
         [X],

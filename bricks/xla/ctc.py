@@ -27,6 +27,7 @@ from aesara.graph.op import Op
 from aesara.tensor.type import TensorType
 from jax import lax
 
+from bricks.utils.plain import is_integer
 from bricks.xla.lowering import Context, lowering
 
 __all__ = ["ctc_loss"]
@@ -67,6 +68,9 @@ def ctc_loss(
     ------
     TypeError
         If an argument has the wrong number of axes or the wrong dtype.
+    ValueError
+        If `blank` is none of the classes. Where their number is known only at run time it is a
+        :class:`~bricks.xla.GraphError` there.
 
     Examples
     --------
@@ -83,6 +87,12 @@ def ctc_loss(
     labels = tensor.as_tensor_variable(labels)
     _check("scores", scores, 3, "float", "(time, batch, class)")
     _check("labels", labels, 2, "int", "(batch, label)")
+    if not is_integer(blank):
+        raise ValueError(
+            f"ctc_loss: `blank` must be an integer, the number of a class; got {blank!r}."
+        )
+    if scores.type.shape[2] is not None:
+        _check_blank(blank, scores.type.shape[2])
     num_sequences = scores.shape[1]
     if input_lengths is None:
         input_lengths = tensor.alloc(scores.shape[0], num_sequences)
@@ -102,6 +112,14 @@ def _check(name: str, variable: Variable, ndim: int, kind: str, axes: str) -> No
         raise TypeError(
             f"ctc_loss: `{name}` must be a tensor of shape {axes} and of {kind} numbers; got "
             f"{variable.type}."
+        )
+
+
+def _check_blank(blank: int, num_classes: int) -> None:
+    if not -num_classes <= blank < num_classes:
+        raise ValueError(
+            f"ctc_loss: `blank` must be one of the {num_classes} classes of `scores`, from "
+            f"{-num_classes} to {num_classes - 1}; got {blank}."
         )
 
 
@@ -197,6 +215,7 @@ def _costs_and_slopes(backend: _Backend, operands: Sequence[Any], blank: int) ->
     xp = backend.numpy
     scores, labels, input_lengths, label_lengths = operands
     num_frames, _, num_classes = scores.shape
+    _check_blank(blank, num_classes)
     blank = blank % num_classes
     scores = scores.astype(xp.promote_types(scores.dtype, "float32"))
     labels, input_lengths, label_lengths = (

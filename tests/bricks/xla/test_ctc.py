@@ -51,6 +51,22 @@ def numeric_gradient(function, x):
     return gradient
 
 
+@pytest.mark.parametrize("blank", [3, -4])
+def test_a_blank_that_is_no_class_is_refused(blank, backend):
+    scores, words = numpy.zeros((2, 1, 3)), rf"3 classes of `scores`, from -3 to 2; got {blank}\."
+
+    with pytest.raises(ValueError, match=f"^ctc_loss: `blank` must be one of the {words}"):
+        xla.ctc_loss(scores, numpy.array([[1]]), blank=blank)
+    with pytest.raises(ValueError, match=words):
+        costs_and_gradient(scores, [[1]], backend, blank=blank)
+
+
+@pytest.mark.parametrize("blank", [0.5, True, "a"])
+def test_a_blank_that_is_no_number_of_a_class_is_refused(blank):
+    with pytest.raises(ValueError, match=f"ctc_loss: `blank` must be an integer.*; got {blank!r}"):
+        xla.ctc_loss(numpy.zeros((2, 1, 3)), numpy.array([[1]]), blank=blank)
+
+
 @pytest.mark.parametrize("blank", [0, 1, -1])
 @pytest.mark.parametrize("num_frames", [1, 3, 5])
 def test_costs_and_gradients_are_those_of_all_alignments(backend, num_frames, blank):

@@ -301,6 +301,21 @@ def mend_gradients() -> None:
         setattr(class_, name, function)
 
 
+def _tangent_of_first(op: Any, inputs: list[Any], tangents: list[Any]) -> list[Any]:
+    """Return the tangent of an operation that gives out its first input."""
+    return tangents[:1]
+
+
+def let_tangents_through_checks() -> None:
+    """Give ``Assert`` and its kin the R operator, which Aesara left out.
+
+    Bricks check lengths by them, so no R operator would go through a convolution.
+    """
+    from aesara.raise_op import CheckAndRaise
+
+    CheckAndRaise.R_op = _tangent_of_first
+
+
 def _tell_of_foreign_settings(aesara: ModuleType) -> None:
     """Warn when the user imported Aesara first and its settings are not what firebrick needs."""
     if aesara.config.floatX == "float64" and "floatX" not in os.environ.get("AESARA_FLAGS", ""):
@@ -331,6 +346,7 @@ def set_up() -> ModuleType:
     aesara = _import_aesara()
     provide_theano_names(aesara)
     mend_gradients()
+    let_tangents_through_checks()
     repair_batch_normalization()
     repair_second_derivatives_of_scans()
     keep_zeros_of_truncated_gradients()

@@ -240,11 +240,11 @@ def check_fit_at_run_time(
     Variable
         The batch.
     """
-    at_run_time = lengths_of(input_)[-len(windows) :]
-    for i, (window, length) in enumerate(zip(windows, lengths, strict=True)):
+    at_run_time, first_axis = lengths_of(input_), input_.ndim - len(windows)
+    for axis, (window, length) in enumerate(zip(windows, lengths, strict=True), first_axis):
         if length is None and window.least > 1:
-            compare: Any = Assert(_too_short(who, window, i + 2, "fewer", what, ways_out))
-            input_ = compare(input_, tensor.ge(at_run_time[i], window.least))
+            compare: Any = Assert(_too_short(who, window, axis, "fewer", what, ways_out))
+            input_ = compare(input_, tensor.ge(at_run_time[axis], window.least))
     return input_
 
 

@@ -168,11 +168,11 @@ class Pooling(Feedforward):
             )
         self.get_dim("output")
 
-    def _output_lengths(self, who: str, lengths: Any) -> list[int | None]:
+    def _output_lengths(self, who: str, lengths: Any, first_axis: int = 2) -> list[int | None]:
         found: list[int | None] = []
-        first_axis = 2
-        for axis, (window, length) in enumerate(zip(self._windows, lengths, strict=True)):
-            check_fit(who, window, axis + first_axis, length, "window", _WAYS_OUT)
+        pairs = zip(self._windows, lengths, strict=True)
+        for axis, (window, length) in enumerate(pairs, first_axis):
+            check_fit(who, window, axis, length, "window", _WAYS_OUT)
             found.append(None if length is None else window.count(length))
         return found
 
@@ -200,7 +200,7 @@ class Pooling(Feedforward):
         if len(kept) == 2:
             kept = merge_lengths(kept, [None, self._input_dim[0]])
         who, known = self.apply.path, lengths
-        lengths = self._output_lengths(who, known)
+        lengths = self._output_lengths(who, known, input_.ndim - num_axes)
         input_ = check_fit_at_run_time(who, self._windows, input_, known, "window", _WAYS_OUT)
         input_ = as_float(input_)
         if mask is None:

@@ -15,7 +15,7 @@ from aesara.ifelse import IfElse
 from aesara.printing import Print
 from aesara.raise_op import CheckAndRaise
 
-from bricks.xla.errors import GraphError
+from bricks.xla.errors import GraphError, describe_value
 from bricks.xla.lowering import Context, is_known, lowering
 
 
@@ -50,11 +50,15 @@ def lower_ifelse(op: IfElse, node: Apply, context: Context) -> Callable:
 
 @lowering(CheckAndRaise, fold=False)
 def lower_check(op: CheckAndRaise, node: Apply, context: Context) -> Callable:
-    """Pass a value on if conditions hold; known ones are looked at while tracing."""
+    """Pass a value on if conditions hold; known ones are looked at while tracing.
+
+    Those are about shapes, so the error says which shape the value has.
+    """
 
     def check(value: Any, *conditions: Any) -> Any:
         for condition in conditions:
-            context.check(condition, op.exc_type(op.msg))
+            got = f" Got {describe_value(value)}." if is_known(condition) else ""
+            context.check(condition, op.exc_type(f"{op.msg}{got}"))
         return value
 
     return check

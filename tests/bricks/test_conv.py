@@ -400,6 +400,11 @@ def sequences_for(brick):
     return brick.apply(x), x
 
 
+def images_alone_for(brick):
+    x = tensor.matrix("x")
+    return brick.apply(x), x
+
+
 REFUSED_AT_RUN_TIME = {
     "other channels": (
         lambda: sequences_for(CONV(1, 1, 3, **INIT)),
@@ -422,6 +427,11 @@ REFUSED_AT_RUN_TIME = {
         (2, 3, 3),
         r"^/maxpooling\.apply: the window covers 4 elements of axis 2, but the input has fewer",
     ),
+    "a window longer than what comes without batch and channels": (
+        lambda: images_alone_for(POOL((1, 2))),
+        (3, 1),
+        r"^/maxpooling\.apply: the window covers 2 elements of axis 1, but the input has fewer",
+    ),
     "an input that the given output does not come from": (
         lambda: sequences_for(BACK(3, 1, 3, (9,), step=2, **INIT)),
         (2, 3, 3),
@@ -436,8 +446,9 @@ def test_what_turns_out_not_to_fit_is_refused_in_the_same_words(name):
     build, shape, words = REFUSED_AT_RUN_TIME[name]
     output, x = build()
 
-    with pytest.raises(AssertionError, match=words):
+    with pytest.raises(AssertionError, match=words) as error:
         compute(output, x, draw(*shape))
+    assert str(error.value).endswith(f" Got float32{shape}.")
 
 
 @pytest.mark.parametrize("ignore_border", [True, False])

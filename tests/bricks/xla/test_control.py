@@ -148,6 +148,24 @@ def test_a_check_raises_what_it_is_told_to():
         checked(numpy.full(2, -6.0))
 
 
+def test_a_check_of_lengths_says_what_came():
+    x = tensor.matrix("x")
+    checked = xla.function([x], Assert("Too few.")(x, x.shape[0] > 2))
+
+    with pytest.raises(AssertionError, match=r"^Too few\. Got float32\(2, 5\)\."):
+        checked(numpy.ones((2, 5), "float32"))
+
+
+@pytest.mark.parametrize("backend", ["xla", "py"])
+def test_the_r_operator_goes_through_checks(backend):
+    x, direction = tensor.dvectors("x", "direction")
+    along = tensor.Rop(Assert("too few")(x**2, x.shape[0] > 1), x, direction)
+
+    compute = xla.function([x, direction], along, backend=backend)
+
+    numpy.testing.assert_allclose(compute([1.0, 2.0], [3.0, -1.0]), [6, -4])
+
+
 def test_graphs_inside_of_graphs_have_the_values_and_gradients_of_aesara(assert_agrees):
     x, y = tensor.dmatrices("x", "y")
     inner = OpFromGraph([x, y], [tensor.tanh(x) * y])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy
 from aesara import tensor
 from aesara.tensor.var import TensorVariable as Variable
 
@@ -168,10 +169,12 @@ class CosineDistance(Cost):
         Variable of shape (...)
         """
         y, y_hat = matching_pair(application.path, y, y_hat, ndim=1)
-        lengths = self._length(y) * self._length(y_hat)
-        return 1 - (y * y_hat).sum(axis=-1) / lengths
+        # One by one: the square of their product may be 0, by which the gradient would divide.
+        return 1 - (y * y_hat).sum(axis=-1) / self._length(y) / self._length(y_hat)
 
     def _length(self, vectors: Variable) -> Variable:
         squares = (vectors**2).sum(axis=-1)
-        # What the root is taken of is guarded: its slope at 0 is infinite.
-        return tensor.sqrt(tensor.maximum(squares, of_dtype(self.epsilon**2, squares.dtype)))
+        # What the root is taken of is guarded: its slope at 0 is infinite. The square of a small
+        # number may be 0 in this dtype.
+        least = max(self.epsilon**2, float(numpy.finfo(squares.dtype).tiny))
+        return tensor.sqrt(tensor.maximum(squares, of_dtype(least, squares.dtype)))

@@ -44,6 +44,17 @@ def test_a_vector_of_zeros_is_at_distance_1_and_has_a_finite_gradient():
     assert numpy.isfinite(gradient).all()
 
 
+def test_a_vector_of_zeros_in_half_precision_has_finite_gradients_too():
+    y, y_hat = (tensor.matrix(name, dtype="float16") for name in ("y", "y_hat"))
+    cost = CosineDistance().apply(y, y_hat)
+    zeros = numpy.zeros((1, 3), "float16")
+
+    values = xla.function([y, y_hat], [cost, tensor.grad(cost, y_hat)])(zeros, zeros)
+
+    assert values[0] == 1
+    assert numpy.isfinite(values[1]).all()
+
+
 def test_cosine_distances_may_be_weighted_by_a_mask():
     y, y_hat = tensor.tensor3("y"), tensor.tensor3("y_hat")
     costs = xla.function([y, y_hat], CosineDistance().costs(y, y_hat))

@@ -27,8 +27,9 @@ An INPUT is
   FILE.csv[.gz]      one source for each column, of the names in the first line,
                      as an array of shape (example, 1); see --columns.
 The first axis of each source is the examples. Whole numbers in a CSV file
-become int64, others float64; see --dtype. The axes are called batch, index
-(and index_1, index_2, ... if there are more); see --axis-labels.
+become int64 (uint64 if only that holds them), others float64; see --dtype.
+The axes are called batch, index (and index_1, index_2, ... if there are more);
+see --axis-labels.
 """
 EXAMPLES = """\
 examples:
@@ -49,7 +50,8 @@ LISTS = (
     (
         "--columns",
         "SOURCE=COLUMNS",
-        "sources of several columns of CSV files, a,b,c or first:last; other columns are left out",
+        "sources of columns of CSV files, a,b,c or first:last; other columns are left out, and may "
+        "hold text",
     ),
     (
         "--dtype",

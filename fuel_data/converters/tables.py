@@ -2,10 +2,12 @@
 
 import csv
 import os
+import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy
 
@@ -13,8 +15,11 @@ from fuel_data.utils.formats import open_
 from fuel_data.utils.names import nearest_name
 
 SUFFIXES = (".npy", ".npz", ".csv", ".csv.gz")
-# Above this, float64 does not tell whole numbers apart.
+# From here on, float64 does not tell whole numbers apart.
 LARGEST_WHOLE = 2**53
+DIGITS = re.compile(r"\s*[+-]?([0-9]+)\s*")
+# So many has the largest uint64.
+MAX_DIGITS = 20
 # What numpy raises on a file that is not whole, or not what its name says.
 DAMAGE = (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
@@ -107,54 +112,130 @@ def read_csv(
         The file, in UTF-8, with commas, packed if its name ends in ``.gz``.
     columns : dict, optional
         Source → its columns, as ``'a,b,c'``, or ``'a:c'`` for those from a to c. By default each
-        column is a source of its own name.
+        column is a source of its own name. Other columns are not looked at, and may hold text.
 
     Returns
     -------
     dict of str to array of shape (example, column)
-        int64 if all numbers of the source are whole, otherwise float64.
+        int64 if all numbers of the source are whole, or uint64 if only that holds them; otherwise
+        float64. Numbers from 2**53 on are whole if they are written in digits alone, 1e17 is not.
 
     Raises
     ------
     ValueError
-        If a name is not known or stands twice, or if a cell is no number.
+        If a name is not known or stands twice, if a cell is no number, or if whole numbers fit
+        into no dtype.
     """
     try:
-        names, chosen, table = _read_table(path, columns)
+        return _read_table(path, columns)
     except (UnicodeDecodeError, csv.Error, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read as a table: {error}.") from error
-    if table.size == 0:
-        raise ValueError(f"{path} has no lines after the names of the columns.")
-    if table.shape[1] != len(names):
-        raise ValueError(
-            f"{path}: the first line names {len(names)} columns, the others have {table.shape[1]}."
-        )
-    return {
-        source: _whole_if_possible(table[:, [names.index(name) for name in of_source]])
-        for source, of_source in chosen.items()
-    }
 
 
 def _read_table(
     path: str | os.PathLike[str], columns: Mapping[str, str] | None
-) -> tuple[list[str], dict[str, list[str]], numpy.ndarray]:
-    """Read the names of the columns, those of each source, and the numbers."""
+) -> dict[str, numpy.ndarray]:
+    names = _read_names(path)
+    chosen = {name: [name] for name in names}
+    if columns is not None:
+        chosen = {key: _choose(path, names, text) for key, text in columns.items()}
+    # The columns that are read, as numbers, in the order of the file.
+    used = sorted({names.index(name) for of_source in chosen.values() for name in of_source})
+    table = _read_numbers(path, names, used)
+    places = {names[column]: place for place, column in enumerate(used)}
+    found = {}
+    for source, of_source in chosen.items():
+        values = table[:, [places[name] for name in of_source]]
+        is_whole = bool((values == numpy.floor(values)).all())
+        if is_whole and (numpy.abs(values) < LARGEST_WHOLE).all():
+            values = values.astype(numpy.int64)
+        elif is_whole:
+            values = _read_whole(path, source, [names.index(name) for name in of_source], values)
+        found[source] = values
+    return found
+
+
+def _read_names(path: str | os.PathLike[str]) -> list[str]:
     with open_(path, encoding="utf-8-sig") as file:
         names = next(csv.reader(file), [])
-        _check_header(path, names)
-        chosen = {name: [name] for name in names}
-        if columns is not None:
-            chosen = {key: _choose(path, names, text) for key, text in columns.items()}
+    _check_header(path, names)
+    return names
+
+
+def _read_numbers(
+    path: str | os.PathLike[str], names: Sequence[str], used: Sequence[int]
+) -> numpy.ndarray:
+    """Read the columns of these numbers, as float64."""
+    is_part = len(used) < len(names)
+    # Of a part of the columns, numpy does not look at the number of cells.
+    wrong = _bad_cell(path, names, used) if is_part else None
+    if wrong is not None:
+        raise ValueError(wrong)
+    with open_(path, encoding="utf-8-sig") as file:
+        next(csv.reader(file))
         try:
             with warnings.catch_warnings():
                 # A file without lines gets an error instead of a warning.
                 warnings.simplefilter("ignore", UserWarning)
-                table = numpy.loadtxt(file, delimiter=",", comments=None, quotechar='"', ndmin=2)
+                table = numpy.loadtxt(
+                    file,
+                    delimiter=",",
+                    comments=None,
+                    quotechar='"',
+                    ndmin=2,
+                    usecols=used if is_part else None,
+                )
         except UnicodeDecodeError:
             raise
         except ValueError as error:
-            raise ValueError(_bad_cell(path, names) or f"{path}: {error}") from error
-    return names, chosen, table
+            raise ValueError(_bad_cell(path, names, used) or f"{path}: {error}") from error
+    if table.size == 0:
+        raise ValueError(f"{path} has no lines after the names of the columns.")
+    if table.shape[1] != len(used):
+        raise ValueError(
+            f"{path}: the first line names {len(names)} columns, the others have {table.shape[1]}."
+        )
+    return table
+
+
+def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """Give the number of each line after the first that has cells, and its cells."""
+    with open_(path, encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        next(reader)
+        for cells in reader:
+            if cells:
+                yield reader.line_num, cells
+
+
+def _read_whole(
+    path: str | os.PathLike[str], source: str, columns: Sequence[int], values: numpy.ndarray
+) -> numpy.ndarray:
+    """Read whole numbers that float64 rounds, of which `values` are."""
+    rows: list[list[Any]] = []
+    for (_, cells), rounded in zip(_rows(path), values.tolist(), strict=True):
+        pairs = zip(columns, rounded, strict=True)
+        rows.append([_whole(cells[column], value) for column, value in pairs])
+    if any(number is None for row in rows for number in row):
+        return values
+    low, high = min(min(row) for row in rows), max(max(row) for row in rows)
+    for dtype in (numpy.int64, numpy.uint64):
+        if numpy.iinfo(dtype).min <= low and high <= numpy.iinfo(dtype).max:
+            return numpy.array(rows, dtype)
+    raise ValueError(
+        f"{path}: neither int64 nor uint64 holds the whole numbers of source {source!r}, which go "
+        f"from {low:.6g} to {high:.6g}. Write them with an exponent, as 1e20, if they may be "
+        "rounded to float64, or leave the column out by --columns."
+    )
+
+
+def _whole(cell: str, value: float) -> int | float | None:
+    """Give the whole number in a cell, None if it is one that is meant to be rounded."""
+    digits = DIGITS.fullmatch(cell)
+    if digits is None:
+        return int(value) if abs(value) < LARGEST_WHOLE else None
+    # More of them take long, and fit nowhere.
+    return int(cell) if len(digits[1].lstrip("0")) <= MAX_DIGITS else value
 
 
 def _check_header(path: str | os.PathLike[str], names: Sequence[str]) -> None:
@@ -188,27 +269,21 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _bad_cell(path: str | os.PathLike[str], names: Sequence[str]) -> str | None:
-    """Say which cell is no number: numpy's error counts from another line."""
-    with open_(path, encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        next(reader)
-        for cells in reader:
-            if cells and len(cells) != len(names):
+def _bad_cell(
+    path: str | os.PathLike[str], names: Sequence[str], used: Sequence[int]
+) -> str | None:
+    """Say which cell of the columns is no number: numpy's error counts from another line."""
+    for line, cells in _rows(path):
+        if len(cells) != len(names):
+            return (
+                f"{path}, line {line}: {len(cells)} cells, and the first line names "
+                f"{len(names)} columns."
+            )
+        for column in used:
+            if not _is_number(cells[column]):
                 return (
-                    f"{path}, line {reader.line_num}: {len(cells)} cells, and the first line names "
-                    f"{len(names)} columns."
+                    f"{path}, line {line}: column {names[column]!r} must hold numbers; got "
+                    f"{cells[column]!r}. Write a number for each category, or leave the column out "
+                    "by --columns."
                 )
-            for name, cell in zip(names, cells, strict=False):
-                if not _is_number(cell):
-                    return (
-                        f"{path}, line {reader.line_num}: column {name!r} must hold numbers; got "
-                        f"{cell!r}. Write a number for each category, or leave the column out by "
-                        "--columns."
-                    )
     return None
-
-
-def _whole_if_possible(values: numpy.ndarray) -> numpy.ndarray:
-    whole = (values == numpy.floor(values)) & (numpy.abs(values) <= LARGEST_WHOLE)
-    return values.astype(numpy.int64) if whole.all() else values

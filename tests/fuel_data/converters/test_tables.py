@@ -32,6 +32,40 @@ def test_columns_can_be_one_source(table):
     assert_array_equal(sources["all"], [[1.5, 2, 3], [2.5, 4, 1], [-1000, 6, 2]])
 
 
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [
+        (["9007199254740993", "-3", "2.0"], "int64"),
+        (["9223372036854775807", "-9223372036854775808"], "int64"),
+        (["18446744073709551615", '" 0009223372036854775809"', "+7"], "uint64"),
+    ],
+)
+def test_whole_numbers_that_float64_would_round_are_kept(tmp_path, cells, dtype):
+    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{cell},0.5\n\n" for cell in cells))
+
+    found = read_csv(tmp_path / "x.csv")
+
+    expected = [int(float(cell)) if "." in cell else int(cell.strip('"')) for cell in cells]
+    assert found["a"][:, 0].tolist() == expected
+    assert found["a"].dtype == dtype and found["b"].dtype == "float64"
+
+
+@pytest.mark.parametrize("cells", ["1e17,3", "inf,1", "9007199254740993,0.5", "nan,1"])
+def test_what_is_not_written_as_whole_numbers_is_float64(tmp_path, cells):
+    (tmp_path / "x.csv").write_text("a\n" + cells.replace(",", "\n"))
+
+    found = read_csv(tmp_path / "x.csv")["a"]
+
+    assert found.dtype == "float64"
+    assert_array_equal(found[:, 0], [float(cell) for cell in cells.split(",")])
+
+
+def test_columns_that_are_left_out_may_hold_text(tmp_path):
+    (tmp_path / "x.csv").write_text('a,label,b\n1,cat,2.5\n3,"dog, brown",4\n')
+
+    assert_array_equal(read_csv(tmp_path / "x.csv", {"x": "b,a"})["x"], [[2.5, 1], [4, 3]])
+
+
 def test_a_packed_table_with_a_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress("\ufeffgröße\n7\n".encode()))
@@ -51,6 +85,10 @@ def test_missing_numbers_stay_not_a_number(tmp_path):
         ("a,b\n1,2\n3,setosa\n", None, "line 3: column 'b' must hold numbers; got 'setosa'"),
         ("a,b\n1,2\n\n3,\n", None, "line 4: column 'b' must hold numbers; got ''"),
         ("a,b\n1,2\n3\n", None, "line 3: 1 cells, and the first line names 2 columns"),
+        ("a,b,c\n1,2,x\n3,4\n", {"x": "a"}, "line 3: 2 cells, and the first line names 3"),
+        ("a,b,c\n1,2,x\n3,y,z\n", {"x": "a,b"}, "line 3: column 'b' must hold numbers"),
+        ("a\n-1\n9223372036854775808\n", None, "neither int64 nor uint64 holds .* 'a', which go"),
+        (f"a\n1\n{'9' * 9999}\n", None, "neither int64 nor uint64 holds .* from 1 to inf"),
         ("a,b\n1,2,3\n", None, "names 2 columns, the others have 3"),
         ("a,b\n", None, "has no lines after the names"),
         ("", None, "must name the columns; it is "),

@@ -182,6 +182,7 @@ def _data_set_alone(folder: Path) -> Begin:
 def _h5py(file: str, count: int, batch: int) -> Callable[[Path], Begin]:
     def reader(folder: Path) -> Begin:
         import h5py
+        import hdf5plugin  # noqa: F401  (lets HDF5 undo zstd)
 
         values, orders = h5py.File(folder / file)["x"], _orders(count, batch)
         # It takes indices in increasing order only.

@@ -21,6 +21,48 @@ INDEX = "index"
 AxisLabels = Mapping[str, tuple[str, ...] | None]
 
 
+def labels_of(stream: Any) -> AxisLabels | None:
+    """Give the labels of the sources that a stream or data set has now, and of no others.
+
+    A data set knows those of all that it provides, of which a part may be chosen.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream or Dataset
+        What may have `axis_labels`.
+
+    Returns
+    -------
+    dict from source to tuple of str or None, or None
+        None if it has no labels.
+    """
+    labels = getattr(stream, "axis_labels", None)
+    return None if labels is None else of_sources(labels, stream.sources)
+
+
+def of_sources(by_source: Mapping[str, Any], sources: Sequence[str]) -> dict[str, Any]:
+    """Keep what is said of some sources.
+
+    Parameters
+    ----------
+    by_source : dict of str to object
+        What is said of each source, perhaps also of others.
+    sources : sequence of str
+        The sources.
+
+    Returns
+    -------
+    dict of str to object
+        In the order of `sources`.
+
+    Examples
+    --------
+    >>> of_sources({"features": 1, "targets": 2}, ("targets", "index"))
+    {'targets': 2}
+    """
+    return {source: by_source[source] for source in sources if source in by_source}
+
+
 def without_batch(axis_labels: AxisLabels | None) -> AxisLabels | None:
     """Give the labels of single examples.
 

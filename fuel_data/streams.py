@@ -7,7 +7,7 @@ import numpy
 
 from fuel_data import fuels_way
 from fuel_data.abstract import AbstractDataStream, check_label_names
-from fuel_data.axes import AxisLabels, without_batch
+from fuel_data.axes import AxisLabels, labels_of, of_sources, without_batch
 from fuel_data.datasets.base import Dataset, IndexableDataset, IterableDataset, Request
 from fuel_data.identity import describe
 from fuel_data.iterator import Stage
@@ -78,18 +78,33 @@ class DataStream(AbstractDataStream):
     ) -> None:
         _check_parts(dataset, iteration_scheme)
         self.dataset = dataset
-        known = getattr(dataset, "metadata", None) if metadata is None else metadata
-        super().__init__(iteration_scheme, axis_labels, metadata=known)
+        if metadata is None:
+            metadata = of_sources(getattr(dataset, "metadata", None) or {}, dataset.sources)
+        super().__init__(iteration_scheme, axis_labels, metadata=metadata)
         if iteration_scheme is None:
             self.produces_examples = True
         if axis_labels is None:
-            axis_labels = getattr(dataset, "axis_labels", None)
-            self.axis_labels = without_batch(axis_labels) if self.produces_examples else axis_labels
+            self.axis_labels = self._labels_of_dataset()
         else:
-            check_label_names(self, axis_labels)
+            self.axis_labels = self._check_labels(axis_labels)
         self._check_requests()
         self.data_state: Any = None
         self.is_open = False
+
+    def _labels_of_dataset(self) -> AxisLabels | None:
+        labels = labels_of(self.dataset)
+        return without_batch(labels) if self.produces_examples else labels
+
+    def _check_labels(self, axis_labels: AxisLabels) -> AxisLabels:
+        # Those of sources that were not chosen are no mistake: the data set's own have them.
+        provided = getattr(self.dataset, "provides_sources", None) or ()
+        chosen = {
+            source: labels
+            for source, labels in axis_labels.items()
+            if source in self.sources or source not in provided
+        }
+        check_label_names(self, chosen)
+        return chosen
 
     def _check_requests(self) -> None:
         """Refuse a scheme that the data set cannot answer, as far as that is known."""
@@ -147,6 +162,10 @@ class DataStream(AbstractDataStream):
     @sources.setter
     def sources(self, sources: Sequence[str]) -> None:
         self.dataset.sources = sources  # type: ignore[assignment]
+        of_dataset = self._labels_of_dataset()
+        if of_dataset is not None:
+            # Sources may have come to those that had labels before.
+            self.axis_labels = {**of_dataset, **(labels_of(self) or {})}
 
     @property
     def num_batches(self) -> int | None:

@@ -36,7 +36,7 @@ class Dataset(NamedKeywords, ABC):
     sources : sequence of str, optional
         The sources wanted, in the order wanted; all by default.
     axis_labels : dict from source to tuple of str or None, optional
-        Names of the axes.
+        Names of the axes, by default those that the class has.
 
     Attributes
     ----------
@@ -54,6 +54,7 @@ class Dataset(NamedKeywords, ABC):
     default_transformers: tuple = ()
     num_examples: int | None = None
     metadata: Mapping[str, dict[str, Any]] = {}
+    axis_labels: AxisLabels | None = None
 
     def __init__(
         self, sources: Sequence[str] | None = None, axis_labels: AxisLabels | None = None
@@ -64,12 +65,14 @@ class Dataset(NamedKeywords, ABC):
                 "Dataset.__init__ is called."
             )
         self.sources = self.provides_sources if sources is None else sources
-        self.axis_labels = axis_labels
+        if axis_labels is not None:
+            self.axis_labels = axis_labels
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources that `get_data` gives, in this order."""
-        return self._sources
+        # One that names what it provides in its class may have an `__init__` of its own.
+        return self.__dict__.get("_sources", self.provides_sources)
 
     @sources.setter
     def sources(self, sources: Sequence[str]) -> None:

@@ -59,6 +59,7 @@ more. Server and client use the same interval.
 
 from typing import Any
 
+from fuel_data.axes import labels_of
 from fuel_data.server.errors import WireError
 
 PROTOCOL_VERSION = 1
@@ -82,13 +83,12 @@ def describe_stream(stream: Any) -> dict[str, Any]:
     dict
         The message.
     """
-    labels = stream.axis_labels
     return {
         "type": "welcome",
         "protocol": PROTOCOL_VERSION,
         "sources": tuple(stream.sources),
         "produces_examples": bool(stream.produces_examples),
-        "axis_labels": None if labels is None else {name: labels[name] for name in labels},
+        "axis_labels": labels_of(stream),
         "metadata": dict(stream.metadata),
         "num_batches": stream.num_batches,
         "num_examples": stream.num_examples,

@@ -66,7 +66,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.abstract import check_is_stream, check_label_names
-from fuel_data.axes import AxisLabels
+from fuel_data.axes import AxisLabels, labels_of, of_sources
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
@@ -125,12 +125,13 @@ class Transformer(AbstractDataStream):
             )
         self.data_stream = data_stream
         if axis_labels is None:
-            axis_labels = self._keep_known(data_stream.axis_labels)
+            axis_labels = self._keep_known(labels_of(data_stream))
         elif self._is_ours:
             # The sources of a user's class may be set later.
             check_label_names(self, axis_labels)
         if metadata is None:
-            metadata = self._keep_known(getattr(data_stream, "metadata", None))
+            known = getattr(data_stream, "metadata", None) or {}
+            metadata = self._keep_known(of_sources(known, data_stream.sources))
         super().__init__(iteration_scheme, axis_labels, metadata=metadata)
         if iteration_scheme is None:
             below = data_stream.produces_examples

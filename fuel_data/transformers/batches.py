@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from fuel_data.abstract import check_is_stream
-from fuel_data.axes import BATCH, with_batch, without_batch
+from fuel_data.axes import BATCH, labels_of, with_batch, without_batch
 from fuel_data.config_parser import config
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.fuels_way import is_ours
@@ -61,7 +61,7 @@ class Batch(Transformer):
             raise ValueError(f"Batch: `strictness` must be 0, 1 or 2; got {strictness!r}.")
         self.strictness = strictness
         if kwargs.get("axis_labels") is None:
-            kwargs["axis_labels"] = with_batch(data_stream.axis_labels)
+            kwargs["axis_labels"] = with_batch(labels_of(data_stream))
         super().__init__(data_stream, iteration_scheme=iteration_scheme, **kwargs)
 
     @property
@@ -144,7 +144,7 @@ class Unpack(LeftoverTransformer):
         check_kind("Unpack", data_stream, examples=False)
         check_examples_first("Unpack", data_stream)
         if kwargs.get("axis_labels") is None:
-            kwargs["axis_labels"] = without_batch(data_stream.axis_labels)
+            kwargs["axis_labels"] = without_batch(labels_of(data_stream))
         super().__init__(data_stream, produces_examples=True, **kwargs)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from fuel_data.axes import with_batch
+from fuel_data.axes import labels_of, with_batch
 from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
@@ -102,7 +102,7 @@ class Bucket(AnchoredTransformer):
         self.drop_last = drop_last
         self.too_long = too_long
         if kwargs.get("axis_labels") is None:
-            kwargs["axis_labels"] = with_batch(data_stream.axis_labels)
+            kwargs["axis_labels"] = with_batch(labels_of(data_stream))
         super().__init__(data_stream, produces_examples=False, **kwargs)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from fuel_data.abstract import check_label_names
-from fuel_data.axes import AxisLabels
+from fuel_data.axes import AxisLabels, of_sources
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Draws
@@ -39,8 +39,9 @@ class _Taking(AbstractDataStream):
         first = self.data_streams[0]
         self.sources = first.sources
         labels = _common_labels(who, self.data_streams) if axis_labels is None else axis_labels
-        known = getattr(first, "metadata", None) if metadata is None else metadata
-        super().__init__(axis_labels=labels, metadata=known)
+        if metadata is None:
+            metadata = of_sources(getattr(first, "metadata", None) or {}, self.sources)
+        super().__init__(axis_labels=labels, metadata=metadata)
         self.produces_examples = first.produces_examples
         check_label_names(self, axis_labels or {})
 

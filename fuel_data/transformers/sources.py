@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuel_data.abstract import check_is_stream, check_label_names
-from fuel_data.axes import AxisLabels, examples_first
+from fuel_data.axes import AxisLabels, examples_first, of_sources
 from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import (
@@ -54,7 +54,7 @@ class FilterSources(AgnosticTransformer):
     def _keep_known(self, by_source: Mapping[str, Any] | None) -> Any:
         if by_source is None:
             return None
-        return {source: by_source[source] for source in self.sources if source in by_source}
+        return of_sources(by_source, self.sources)
 
     @property
     def num_examples(self) -> int | None:

@@ -1,5 +1,8 @@
 """The contract of streams, over everything that the library has."""
 
+import functools
+import inspect
+
 import h5py
 import numpy
 import pytest
@@ -8,7 +11,12 @@ from hypothesis import strategies as st
 
 from fuel_data import schemes, testing, transformers
 from fuel_data.datasets import MNIST, H5PYDataset, IndexableDataset, IterableDataset
-from fuel_data.schemes import ConstantScheme, SequentialScheme, ShuffledScheme
+from fuel_data.schemes import (
+    ConstantScheme,
+    SequentialScheme,
+    ShuffledExampleScheme,
+    ShuffledScheme,
+)
 from fuel_data.streams import AbstractDataStream, DataStream, ServerDataStream
 from fuel_data.testing import (
     LEAVES,
@@ -38,6 +46,51 @@ from fuel_data.transformers import (
 @pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
 def test_every_stream_keeps_the_contract(case):
     check_contract(case.build, shares_rng=case.shares_rng)
+
+
+def _leave_one_source_out(monkeypatch, dataset_class, order):
+    """Let all data sets of a class provide and label a source that they are not to give."""
+    original = dataset_class.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def init(self, *args, **kwargs):
+        _, data, *rest = signature.bind(self, *args, **kwargs).arguments.items()
+        by_name = data[1] if isinstance(data[1], dict) else {"data": data[1]}
+        arguments = dict(rest)
+        labels = arguments.pop("axis_labels", None) or dict.fromkeys(by_name)
+        original(
+            self,
+            dict([("unchosen", next(iter(by_name.values()))), *by_name.items()][::order]),
+            sources=tuple(by_name),
+            axis_labels={"unchosen": ("batch", "no axis of this one"), **labels},
+            **arguments,
+        )
+
+    monkeypatch.setattr(dataset_class, "__init__", init)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "in another order"])
+@pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
+def test_every_stream_labels_only_the_sources_that_were_chosen(monkeypatch, case, order):
+    _leave_one_source_out(monkeypatch, IndexableDataset, order)
+    _leave_one_source_out(monkeypatch, IterableDataset, order)
+    check_items(case.build)
+
+
+@pytest.mark.parametrize("case", STREAMS[len(LEAVES) :], ids=lambda case: case.name)
+def test_every_transformer_leaves_labels_out_that_the_stream_below_has_too_many(monkeypatch, case):
+    original = DataStream.__init__
+
+    @functools.wraps(original)
+    def init(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        self.axis_labels = {"unchosen": ("batch",), **(self.axis_labels or {})}
+        for source in self.sources:
+            self.axis_labels.setdefault(source, None)
+
+    monkeypatch.setattr(DataStream, "__init__", init)
+    check_items(case.build)
 
 
 _STREAM = IndexableDataset({"x": numpy.arange(4)}).get_example_stream()
@@ -115,6 +168,22 @@ def test_streams_over_hdf5_files_keep_the_contract(folder, load_in_memory, which
         return transformers.Mapping(padded, _add_noise, random=True)
 
     check_contract(build)
+
+
+@pytest.mark.parametrize("load_in_memory", [True, False])
+def test_batches_of_a_part_of_the_sources_of_an_hdf5_file_keep_the_contract(folder, load_in_memory):
+    def build(num_examples):
+        path = folder / f"{num_examples}.hdf5"
+        if not path.exists():
+            _write(path, num_examples)
+        dataset = H5PYDataset(
+            path, ("train",), sources=("features",), load_in_memory=load_in_memory
+        )
+        scheme = ShuffledExampleScheme(dataset.num_examples)
+        return transformers.Batch(DataStream(dataset, scheme), ConstantScheme(2))
+
+    check_contract(build)
+    assert build(11).axis_labels == {"features": ("batch", "", "")}
 
 
 def _add_noise(batch, rng):

@@ -88,6 +88,40 @@ def test_metadata_are_the_data_sets_and_follow_renaming(dataset):
     assert Rename(stream, {"x": "w"}).metadata == {"w": {"unit": "m"}}
 
 
+@pytest.fixture
+def part():
+    data = {"x": numpy.arange(10).reshape(5, 2), "y": numpy.arange(5)}
+    labels = {"x": ("batch", "feature"), "y": ("batch",)}
+    dataset = IndexableDataset(data, sources=("x",), axis_labels=labels)
+    dataset.metadata = {"x": {"unit": "m"}, "y": {"unit": "s"}}
+    return dataset
+
+
+def test_a_stream_says_nothing_of_sources_that_were_not_chosen(part):
+    stream = DataStream(part, SequentialScheme(5, 2))
+    assert stream.axis_labels == {"x": ("batch", "feature")}
+    assert stream.metadata == {"x": {"unit": "m"}}
+    # The new name is that of a source that was left out.
+    renamed = Rename(stream, {"x": "y"})
+    assert renamed.axis_labels == {"y": ("batch", "feature")}
+    assert renamed.metadata == {"y": {"unit": "m"}}
+
+
+def test_a_stream_takes_labels_of_all_that_its_data_set_provides_but_of_nothing_else(part):
+    own = DataStream(part, SequentialScheme(5, 2), axis_labels=part.axis_labels)
+    assert own.axis_labels == {"x": ("batch", "feature")}
+    with pytest.raises(ValueError, match="DataStream: `axis_labels` names 'z', which is not among"):
+        DataStream(part, SequentialScheme(5, 2), axis_labels={**part.axis_labels, "z": ()})
+
+
+def test_sources_that_are_chosen_later_have_their_labels(part):
+    stream = DataStream(part, SequentialExampleScheme(5), axis_labels={"x": ("mine",)})
+    stream.sources = ("y", "x")
+    assert stream.axis_labels == {"y": (), "x": ("mine",)}
+    part.sources = ("y",)
+    assert Batch(stream, ConstantScheme(2)).axis_labels == {"y": ("batch",)}
+
+
 def test_produces_examples_follows_from_the_scheme(dataset, stream):
     assert not stream.produces_examples
     assert DataStream(dataset, iteration_scheme=SequentialExampleScheme(5)).produces_examples

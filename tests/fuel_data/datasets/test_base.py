@@ -29,6 +29,24 @@ def test_sources_are_filtered_in_the_order_asked_for():
     assert Constant().sources == ("a", "b")
 
 
+class NamedInTheClass(Constant):
+    axis_labels = {"a": ("batch",), "b": ("batch", "feature")}
+
+    def __init__(self, *args, calls_base=True):
+        if calls_base:
+            super().__init__(*args)
+
+
+def test_labels_and_sources_may_be_named_in_the_class():
+    assert NamedInTheClass(("b",)).axis_labels["b"] == ("batch", "feature")
+    assert NamedInTheClass(("b",), {"b": ("batch", "x")}).axis_labels == {"b": ("batch", "x")}
+    bare = NamedInTheClass(calls_base=False)
+    assert bare.sources == ("a", "b")
+    stream = DataStream(bare, SequentialScheme(4, 2))
+    assert stream.axis_labels == NamedInTheClass.axis_labels
+    assert Constant().axis_labels is None
+
+
 def test_an_unknown_source_is_refused_with_the_nearest():
     with pytest.raises(ValueError, match="Constant: `sources` asks for 'c', which is not provided"):
         Constant(sources=("c",))

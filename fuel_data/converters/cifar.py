@@ -142,9 +142,14 @@ def _read_batch(
         )
     values = load_plain_pickle(content, name)
     images = values.get("data")
-    if not isinstance(images, numpy.ndarray) or images.shape[1:] != (PIXELS,):
-        got = getattr(images, "shape", type(images).__name__)
-        raise ValueError(f"{name}: 'data' must be an array of shape (image, {PIXELS}); got {got}.")
+    is_right = isinstance(images, numpy.ndarray) and images.dtype == numpy.uint8
+    if not is_right or images.shape[1:] != (PIXELS,):
+        got = type(images).__name__
+        if isinstance(images, numpy.ndarray):
+            got = f"{images.dtype} of shape {images.shape}"
+        raise ValueError(
+            f"{name}: 'data' must be a uint8 array of shape (image, {PIXELS}); got {got}."
+        )
     check_count(name, "images", len(images), batch.num_examples, any_version)
     # The file names the sources by the alphabet, as Fuel does.
     return {
@@ -157,6 +162,8 @@ def _read_batch(
 
 
 def _labels(name: str, key: str, values: Any, num_examples: int, num_classes: int) -> numpy.ndarray:
+    if isinstance(values, numpy.ndarray) and values.ndim == 1:
+        values = values.tolist()
     right = isinstance(values, list) and len(values) == num_examples
     if right:
         right = all(type(value) is int and 0 <= value < num_classes for value in values)

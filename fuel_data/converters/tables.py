@@ -166,9 +166,9 @@ def _read_numbers(
     path: str | os.PathLike[str], names: Sequence[str], used: Sequence[int]
 ) -> numpy.ndarray:
     """Read the columns of these numbers, as float64."""
-    is_part = len(used) < len(names)
+    part: dict[str, Any] = {"usecols": used} if len(used) < len(names) else {}
     # Of a part of the columns, numpy does not look at the number of cells.
-    wrong = _bad_cell(path, names, used) if is_part else None
+    wrong = _bad_cell(path, names, used) if part else None
     if wrong is not None:
         raise ValueError(wrong)
     with open_(path, encoding="utf-8-sig") as file:
@@ -178,12 +178,7 @@ def _read_numbers(
                 # A file without lines gets an error instead of a warning.
                 warnings.simplefilter("ignore", UserWarning)
                 table = numpy.loadtxt(
-                    file,
-                    delimiter=",",
-                    comments=None,
-                    quotechar='"',
-                    ndmin=2,
-                    usecols=used if is_part else None,
+                    file, delimiter=",", comments=None, quotechar='"', ndmin=2, **part
                 )
         except UnicodeDecodeError:
             raise

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -91,6 +92,39 @@ def test_cifar100(tmp_path):
             ("train", "features", 0, 4),
             ("train", "fine_labels", 0, 4),
         ]
+
+
+def as_bytes(values):
+    """A pickle with keys as encoding='bytes' gives them, and labels as arrays."""
+    arrays = {key: numpy.array(values[key]) for key in values if "labels" in key}
+    return pickle.dumps({key.encode(): value for key, value in {**values, **arrays}.items()}, 2)
+
+
+@pytest.mark.parametrize("dumps", [pickle.dumps, as_bytes])
+@pytest.mark.parametrize("name", ["cifar10", "cifar100"])
+def test_parts_of_cifar_that_python_3_has_pickled_are_the_same(tmp_path, name, dumps):
+    archive = f"{name[:5]}-{name[5:]}-python.tar.gz"
+    found = []
+    for arguments in ({}, {"dumps": dumps}):
+        write(tmp_path, {archive: getattr(original, name)(**arguments)[0]})
+        assert convert(tmp_path, name) == 0
+        with h5py.File(tmp_path / f"{name}.hdf5") as h5file:
+            found.append({source: h5file[source][()].tolist() for source in h5file})
+
+    assert found[0] == found[1]
+
+
+def test_pixels_of_cifar_that_are_no_bytes_are_refused(tmp_path, capsys):
+    archive, _ = original.cifar10(
+        dumps=lambda values: pickle.dumps({**values, "data": values["data"] / 255})
+    )
+    write(tmp_path, {"cifar-10-python.tar.gz": archive})
+
+    assert convert(tmp_path, "cifar10") == 1
+    expected = (
+        r"'data' must be a uint8 array of shape \(image, 3072\); got float64 of shape \(3, 3072"
+    )
+    assert re.search(expected, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("module", [cifar10, cifar100])

@@ -20,6 +20,8 @@ from fuel_data.converters.images import decode_image
 from fuel_data.converters.matlab import read_mat, read_mat_structures
 from fuel_data.converters.pickles import load_plain_pickle
 
+DTYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8")
+
 
 def peak_of(function):
     tracemalloc.start()
@@ -41,6 +43,28 @@ def test_a_pickle_of_python_2_is_read():
     assert found == {"labels": [1, 2, 300], "name": "x"}
 
 
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_pickle_of_python_3_is_read(protocol):
+    draw = numpy.random.default_rng(0)
+    arrays = {
+        kind: draw.integers(0, 2, (3, 4)).astype(kind) for kind in (*DTYPES, "?", "f2", ">i4")
+    }
+    arrays |= {"F": numpy.asfortranarray(arrays["f8"]), "part": arrays["i8"][::2, ::3]}
+    arrays |= {"none": numpy.zeros((0, 3)), "one": numpy.array(7, "u1")}
+    fixed = arrays["u1"].copy()
+    fixed.flags.writeable = False
+    plain = {"texts": ["größe", "a\0b"], "nested": {"x": [1, -(2**70), 0.5, None, True, (1, 2)]}}
+    plain |= {"bytes": bytes(range(256)), "empty": b"", "float": 1.5}
+    values = {**arrays, "fixed": fixed, **plain, "numbers": list(numpy.arange(3)), b"key": 1}
+
+    found = load_plain_pickle(pickle.dumps(values, protocol), "x")
+
+    for name, array in (*arrays.items(), ("fixed", fixed)):
+        assert_array_equal(found.pop(name), array, strict=True)
+    assert found == {**plain, "numbers": [0, 1, 2], "key": 1}
+    assert type(found["numbers"][0]) is int
+
+
 class Harm:
     def __reduce__(self):
         return (print, ("harm",))
@@ -53,7 +77,20 @@ class Harm:
         (b"\x80\x02cos\nsystem\nU\x04true\x85R.", "it asks for os.system"),
         (b"\x80\x02cnumpy\nload\nU\x01x\x85R.", "it asks for numpy.load"),
         (b"\x80\x02}U\x01a" + b"r\xff\xff\xff\x7f" + b"K\x01s.", "the memory 2147483647"),
-        (pickle.dumps({"x": bytearray(3)}, 5), "the instruction FRAME"),
+        (pickle.dumps({"x": Harm()}, 4), "it asks for builtins.print"),
+        (pickle.dumps({"x": bytearray(3)}, 4), "it asks for builtins.bytearray"),
+        (pickle.dumps({"x": {1}}, 4), "the instruction EMPTY_SET"),
+        (pickle.dumps({"x": numpy.array([{}])}, 4), "an array of dtype 'O8'"),
+        (pickle.dumps({"x": numpy.array(["a"])}, 5), "an array of dtype 'U1'"),
+        (pickle.dumps(pickle.PickleBuffer(b""), 5, buffer_callback=[].append), "NEXT_BUFFER"),
+        (b"\x80\x02c_codecs\nencode\nX\x01\0\0\0aX\3\0\0\0rot\x86R.", "another encoding"),
+        (b"\x80\x03cbuiltins\nbytes\nJ\xff\xff\xff\x7f\x85R.", "another length than none"),
+        (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", "it asks for builtins.eval"),
+        (b"\x80\x04\x8c\x07os.path\x8c\x09os.system\x93.", "it asks for os.path.os.system"),
+        (b"\x80\x02cnumpy\ndtype\nN}X\4\0\0\0nameK\1s\x86b.", "it would change a function"),
+        (b"\x80\x05\x96" + b"\xff" * 7 + b"\x0f.", "only 1 remain"),
+        (b"\x80\x04\x8e" + b"\xff" * 7 + b"\x0f.", "only 1 remain"),
+        (b"\x80\x04\x95" + b"\xff" * 7 + b"\x0fN.", "truncated|exhausted"),
         (b"\x80\x02K\x01.", "a int instead of a dict"),
         (b"", "pickle exhausted"),
         (
@@ -72,6 +109,21 @@ def test_a_pickle_that_asks_for_more_is_refused(capsys, content, message):
     with pytest.raises(ValueError, match=f"^x is not the pickle that was expected.*{message}"):
         load_plain_pickle(content, "x")
     assert capsys.readouterr().out == ""
+
+
+def test_a_pickle_takes_no_more_memory_than_its_bytes_and_no_time_for_its_errors():
+    text = b"X" + struct.pack("<I", 2**16) + b"a" * 2**16
+    again = b"\x80\x02]c_codecs\nencode\nq\0" + text + b"\x85q\1R" + b"h\0h\1R" * 1000 + b"."
+    # A tuple of two tuples of two tuples, and so on.
+    shapes = b"\x80\x02cnumpy\ndtype\n)" + b"2\x86" * 64 + b"\x85R."
+
+    def read():
+        with pytest.raises(ValueError, match="more bytes than the file has"):
+            load_plain_pickle(again, "x")
+        with pytest.raises(ValueError, match="an array of dtype that is no text"):
+            load_plain_pickle(shapes, "x")
+
+    assert peak_of(read) < 2**20
 
 
 def tar_of(*members):
@@ -179,9 +231,6 @@ def mat(arrays, **options):
     buffer = io.BytesIO()
     scipy.io.savemat(buffer, arrays, **options)
     return buffer.getvalue()
-
-
-DTYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8")
 
 
 @pytest.mark.parametrize("do_compression", [False, True])

@@ -91,7 +91,7 @@ def decoded(content):
     return numpy.asarray(PIL.Image.open(io.BytesIO(content)).convert("RGB")).transpose(2, 0, 1)
 
 
-def cifar10(num=3):
+def cifar10(num=3, dumps=pickle_of_python_2):
     """Give the archive, and the pixels and labels of its six batches."""
     draw = rng(10)
     batches = [
@@ -100,7 +100,7 @@ def cifar10(num=3):
     ]
     names = [f"data_batch_{number}" for number in range(1, 6)] + ["test_batch"]
     members = {
-        f"cifar-10-batches-py/{name}": pickle_of_python_2(
+        f"cifar-10-batches-py/{name}": dumps(
             {
                 "batch_label": f"training batch {name}",
                 "labels": labels,
@@ -114,7 +114,7 @@ def cifar10(num=3):
     return tar(members), batches
 
 
-def cifar100(num=4):
+def cifar100(num=4, dumps=pickle_of_python_2):
     draw = rng(100)
     splits = {
         name: {
@@ -125,7 +125,7 @@ def cifar100(num=4):
         for name in ("train", "test")
     }
     members = {
-        f"cifar-100-python/{name}": pickle_of_python_2(of_split)
+        f"cifar-100-python/{name}": dumps(of_split)
         for name, of_split in splits.items()
     }
     return tar(members), splits

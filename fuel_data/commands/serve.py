@@ -20,6 +20,7 @@ from fuel_data.server.process import end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
 from fuel_data.server.recipe import Recipe, failures_of_recipes, parse_arguments
 from fuel_data.server.server import Server
+from fuel_data.utils.parsers import Parser
 
 _EPILOG = """
 A recipe is module:function or file.py:function; the function builds a stream and returns it.
@@ -66,7 +67,7 @@ def _handle_signals(handler: Any) -> dict[int, Any]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fuel-server",
         description="Serve a data stream to training processes.",
         epilog=_EPILOG,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fuel_data.utils.digests import digest
+from fuel_data.utils.parsers import Parser
 from fuel_data.utils.tracebacks import describe_in_their_code
 
 logger = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ def command_parser(
     epilog: str,
     commands: Mapping[str, Callable[[Any], Callable]],
     add_common_arguments: Callable[[argparse.ArgumentParser], None],
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Make the parser of a program whose first argument is the name of a data set.
 
     Parameters
@@ -143,7 +144,7 @@ def command_parser(
 
     Returns
     -------
-    argparse.ArgumentParser
+    Parser
         It gives ``_name``, the name, and ``func``, what `fill_subparser` returned, or has set as
         this default.
 
@@ -152,7 +153,7 @@ def command_parser(
     ValueError
         If a `fill_subparser` fails or gives no function.
     """
-    parser = argparse.ArgumentParser(prog=program, description=description, epilog=epilog)
+    parser = Parser(prog=program, description=description, epilog=epilog)
     subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
     verb = program.rpartition("-")[2]
     for name, fill_subparser in sorted(commands.items()):

@@ -177,3 +177,23 @@ def test_what_a_killed_conversion_left_is_removed_by_the_next_one(toy):
     main(["toy", "-o", str(toy)])
 
     assert os.listdir(toy) == ["toy.hdf5"]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "arrays --train a.npz --train b.npz",
+        "arrays --all a.npz --fractions a=0.5 --fractions b=0.5",
+        "arrays --train a.csv --columns x=a --columns y=b",
+        "arrays --train a.npz --dtype x=f4 --dtype y=f4",
+        "stream --train a.py:f --train b.py:f",
+        "image_folder --fractions train=.5 --fractions all=1",
+        "image_folder --splits a --splits b",
+        "mnist -o a -o b",
+        "mnist --compression gzip --compression lzf",
+    ],
+)
+def test_an_option_that_would_drop_the_one_before_is_refused(args, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(args.split())
+    assert "it is given twice; give it once." in capsys.readouterr().err

@@ -164,3 +164,9 @@ def test_a_file_that_was_never_there_is_not_said_to_be_removed(port, tmp_path, c
     assert main(["toy", "-d", str(tmp_path / "data"), "--port", port, "--clear"]) == 0
 
     assert capsys.readouterr().out == "Nothing to remove.\n"
+
+
+def test_a_folder_that_is_given_twice_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["mnist", "-d", "a", "--directory", "b"])
+    assert "argument -d/--directory: it is given twice" in capsys.readouterr().err

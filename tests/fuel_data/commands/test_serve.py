@@ -195,3 +195,9 @@ def test_the_signal_handler_of_the_caller_is_put_back():
     main(["missing.py:build"])
 
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_address_that_is_given_twice_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["x:y", "--address", "ipc:///a", "--address", "ipc:///b"])
+    assert "argument --address: it is given twice" in capsys.readouterr().err

@@ -311,9 +311,8 @@ def let_tangents_through_checks() -> None:
 
     Bricks check lengths by them, so no R operator would go through a convolution.
     """
-    from aesara.raise_op import CheckAndRaise
-
-    CheckAndRaise.R_op = _tangent_of_first
+    checks: Any = import_module("aesara.raise_op")
+    checks.CheckAndRaise.R_op = _tangent_of_first
 
 
 def _tell_of_foreign_settings(aesara: ModuleType) -> None:

@@ -5,12 +5,13 @@ give up.
 """
 
 import logging
+import re
 import time
 from typing import Any, Protocol
 
 from fuel_data.server.addresses import TokenFile, check_address, given_token
 from fuel_data.server.connection import Connection
-from fuel_data.server.errors import ConnectionLost, ServerError, TokenError
+from fuel_data.server.errors import AddressError, ConnectionLost, ServerError, TokenError
 from fuel_data.server.pickled import PickledStream
 from fuel_data.server.process import ServerProcess
 from fuel_data.server.recipe import Recipe
@@ -193,6 +194,11 @@ class RunningServer:
 
     def __init__(self, address: str, token: str | None, timeout: float, heartbeat: float) -> None:
         self.address = check_address(address)
+        if re.fullmatch(r"tcp://.*:0+", self.address):
+            raise AddressError(
+                f"ServerDataStream: no server can be reached at the port 0 of {address!r}, which "
+                "lets a server choose one. Give the port that it says it serves at."
+            )
         self.token = token
         self.timeout = timeout
         self.heartbeat = heartbeat

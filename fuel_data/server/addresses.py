@@ -9,6 +9,7 @@ place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both i
 
 import contextlib
 import fcntl
+import ipaddress
 import os
 import re
 import secrets
@@ -27,6 +28,7 @@ _MAX_IPC_PATH = 103
 _PREFIX = "fuel-"
 # Seconds after which a folder without a living server is taken for left.
 _TIME_TO_START = 60
+_MAX_PORT = 65535
 _TCP = re.compile(r"tcp://(?P<host>[^/]+):(?P<port>\d+)")
 
 
@@ -128,7 +130,8 @@ def check_address(address: str) -> str:
     Raises
     ------
     AddressError
-        If it is neither, if the path is too long, or if the host is not the loopback.
+        If it is neither, if the path is too long, if the host is not the loopback, or if there is
+        no such port.
     """
     if address.startswith("ipc://") and address[6:] and not address.startswith("ipc://@"):
         length = len(os.fsencode(address[6:]))
@@ -144,15 +147,48 @@ def check_address(address: str) -> str:
             f"address: expected 'ipc://PATH' or 'tcp://127.0.0.1:PORT', got {address!r}."
         )
     host, port = match["host"], match["port"]
-    if host == "localhost":
-        host = "127.0.0.1"
-    if not re.fullmatch(r"127(\.\d+){3}", host):
+    number = check_host(host, port)
+    if int(port) > _MAX_PORT:
         raise AddressError(
-            f"address: {address!r} is not on this machine's loopback. Data is not encrypted on its "
-            f"way, so it stays on one machine; serve at tcp://127.0.0.1:{port} and reach it from "
-            f"another machine through 'ssh -L {port}:127.0.0.1:{port} HOST'."
+            f"address: the port of {address!r} must be at most {_MAX_PORT}. Give the one at which "
+            "the server is to listen."
         )
-    return f"tcp://{host}:{port}"
+    return f"tcp://{number}:{port}"
+
+
+def check_host(host: str, port: int | str | None) -> str:
+    """Refuse a host that is not the loopback.
+
+    Parameters
+    ----------
+    host : str
+        A name or a number.
+    port : int, str or None
+        The port, for the error; None if it was not given.
+
+    Returns
+    -------
+    str
+        The host as a number.
+
+    Raises
+    ------
+    AddressError
+        If it is another machine, or all of them.
+    """
+    if host == "localhost":
+        return "127.0.0.1"
+    with contextlib.suppress(ValueError):
+        number = ipaddress.IPv4Address(host)
+        if number.is_loopback:
+            return str(number)
+    shown = "PORT" if port is None else port
+    address = f"tcp://{host}:{shown}"
+    raise AddressError(
+        f"address: {address!r} is not on this machine's loopback. Data is not encrypted on its "
+        f"way, so it stays on one machine; serve at tcp://127.0.0.1:{shown} and reach it from "
+        f"another machine through 'ssh -L {shown}:127.0.0.1:{shown} HOST'."
+    )
 
 
 def refuse_busy_path(address: str) -> None:

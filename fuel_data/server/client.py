@@ -6,7 +6,7 @@ from typing import Any
 from fuel_data.axes import AxisLabels
 from fuel_data.iterator import FORMAT, OpaqueStage
 from fuel_data.server.access import Access, OwnServer, RunningServer
-from fuel_data.server.addresses import check_address, default_address
+from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError
 from fuel_data.server.protocol import HEARTBEAT, draws_on
@@ -130,7 +130,7 @@ class ServerDataStream(AbstractDataStream):
         if recipe is None:
             if arguments is not None:
                 raise ValueError("ServerDataStream: `arguments` are those of a `recipe`.")
-            check_address(f"tcp://{host}:0")
+            check_host(host, port)
             where = address_of(port, address, host) or default_address()
             self._access = RunningServer(where, token, timeout, heartbeat)
         elif address is not None or port is not None:

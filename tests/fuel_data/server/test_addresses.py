@@ -20,6 +20,7 @@ from fuel_data.server.errors import AddressError, ServerError
     [
         ("ipc:///tmp/a", "ipc:///tmp/a"),
         ("tcp://localhost:5557", "tcp://127.0.0.1:5557"),
+        ("tcp://localhost:65535", "tcp://127.0.0.1:65535"),
         ("tcp://127.0.1.1:0", "tcp://127.0.1.1:0"),
     ],
 )
@@ -34,6 +35,8 @@ def test_addresses_on_this_machine_are_taken(address, checked):
         ("tcp://0.0.0.0:5557", "not on this machine's loopback"),
         ("tcp://127.0.0.1.example.org:1", "not on this machine's loopback"),
         ("tcp://example.org:1", "not on this machine's loopback"),
+        ("tcp://127.0.0.999:1", "not on this machine's loopback"),
+        ("tcp://localhost:65536", "the port of 'tcp://localhost:65536' must be at most 65535"),
         ("ipc://" + "a" * 104, "has 104 bytes, a socket's may have 103"),
         ("ipc://@abstract", "expected 'ipc://PATH'"),
         ("ipc://", "expected 'ipc://PATH'"),

@@ -217,8 +217,17 @@ def test_a_server_that_gives_something_else_is_an_error(expected, words):
         ({"arguments": {}}, "`arguments` are those of a `recipe`"),
         ({"hwm": 0}, "`hwm` must be at least 1, got 0"),
         ({"port": 1, "address": "ipc://a"}, "give `port` or `address`, not both"),
-        ({"host": "example.org", "port": 1}, "not on this machine's loopback"),
-        ({"host": "10.0.0.1"}, "not on this machine's loopback"),
+        (
+            {"host": "example.org", "port": 5},
+            "'tcp://example.org:5' is not on this .*tcp://127.0.0.1:5 .*ssh -L 5:127.0.0.1:5 HOST",
+        ),
+        (
+            {"host": "10.0.0.1"},
+            "'tcp://10.0.0.1:PORT' is not on this .*1:PORT .*ssh -L PORT:127.0.0.1:PORT HOST",
+        ),
+        ({"port": 99999999}, "the port of 'tcp://localhost:99999999' must be at most 65535"),
+        ({"port": 0}, "no server can be reached at the port 0 of 'tcp://localhost:0'"),
+        ({"port": "http"}, "expected .*'tcp://127.0.0.1:PORT', got 'tcp://localhost:http'"),
     ],
 )
 def test_arguments_that_contradict_each_other_are_refused(options, words):

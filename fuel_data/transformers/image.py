@@ -18,7 +18,6 @@ from typing import Any
 import numpy
 
 from fuel_data.axes import BATCH, CHANNEL, HEIGHT, WIDTH
-from fuel_data.config_parser import config
 from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, is_rng
 from fuel_data.streams import AbstractDataStream
@@ -32,6 +31,7 @@ from fuel_data.transformers.pictures import (
     next_pictures,
 )
 from fuel_data.transformers.ragged import ragged
+from fuel_data.utils.arguments import seed_number, whole_number
 from fuel_data.utils.names import nearest_name
 from fuel_data.utils.pillow import (
     COLOR_MODES,
@@ -104,13 +104,9 @@ class ImagesFromBytes(GivesPictures):
                 "ImagesFromBytes: `color_mode` must be a mode of Pillow's or None; got "
                 f"{color_mode!r}.{nearest_name(str(color_mode), COLOR_MODES)}"
             )
-        if num_threads < 1:
-            raise ValueError(
-                f"ImagesFromBytes: `num_threads` must be at least 1; got {num_threads!r}."
-            )
         super().__init__(data_stream, **kwargs)
         self.color_mode = color_mode
-        self.num_threads = num_threads
+        self.num_threads = whole_number("ImagesFromBytes", "num_threads", num_threads, least=1)
         if kwargs.get("axis_labels") is None:
             image = _IMAGE if self.produces_examples else (BATCH, *_IMAGE)
             below = dict.fromkeys(self.sources) | dict(self.axis_labels or {})
@@ -311,7 +307,7 @@ class _RandomImages(_Images):
             raise ValueError(f"{who}: give `rng` or `seed`, not both.")
         super().__init__(data_stream, **kwargs)
         self.rng = rng
-        self.seed = int(config.default_seed if seed is None else seed) if rng is None else None
+        self.seed = seed_number(who, seed) if rng is None else None
 
     def user_rngs(self) -> dict[str, Rng]:
         """Give the generator that was handed in."""

@@ -166,6 +166,16 @@ def test_the_number_of_threads_is_no_part_of_the_pipeline_and_at_least_one():
     assert ImagesFromBytes(stream, "L").digest() not in digests
     with pytest.raises(ValueError, match="`num_threads` must be at least 1; got 0"):
         ImagesFromBytes(stream, num_threads=0)
+    with pytest.raises(ValueError, match=r"`num_threads` must be a whole number; got 2\.5"):
+        ImagesFromBytes(stream, num_threads=2.5)
+
+
+@pytest.mark.parametrize("kind", [RandomFixedSizeCrop, Random2DRotation])
+def test_a_seed_that_is_no_whole_number_is_refused(kind):
+    arguments = [(2, 2)] if kind is RandomFixedSizeCrop else []
+    message = rf"^{kind.__name__}: `seed` must be a whole number; got 1\.7"
+    with pytest.raises(ValueError, match=message):
+        kind(examples([PHOTOGRAPH]), *arguments, seed=1.7)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from fuel_data.converters.base import (
 from fuel_data.converters.opened import watch_files
 from fuel_data.converters.provenance import write_provenance
 from fuel_data.converters.storage import LEVELS, Storage, default_storage
+from fuel_data.datasets import hdf5_format
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place, working_folder
@@ -68,9 +69,12 @@ def main(args: Sequence[str] | None = None) -> int:
         command = shlex.join([program, *args])
         program = f"{program} {name}"
         _set_target(options)
-        with default_storage(_storage(options)):
+        storage = _storage(options)
+        with default_storage(storage):
             for path in _convert(convert, command, options):
                 say(f"{path}: {os.path.getsize(path):,} bytes")
+                if storage.compression is not None:
+                    _tell_what_is_not_compressed(program, path)
     except MissingInputFiles as error:
         print(f"{program}: {error}. {_way_out(name, options)}", file=sys.stderr)
         return 1
@@ -117,7 +121,8 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--compression",
         metavar="NAME[:LEVEL]",
         help=f"compress the values: {', '.join(LEVELS)} (the last two need hdf5plugin); by default "
-        "they are not, and are read fastest",
+        "they are not, and are read fastest. HDF5 does not compress values of variable length, as "
+        "ragged sources, texts and encoded images have them; a warning names such",
     )
     parser.add_argument(
         "--chunk-examples",
@@ -187,6 +192,30 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
             with writing(target, "choose another name by -r, or another folder by -o", LEFT):
                 move_into_place(path, target)
             yield target
+
+
+def _tell_what_is_not_compressed(program: str, path: str) -> None:
+    """Warn of sources of variable length, of which HDF5 compresses only where the values lie."""
+    with h5py.File(path) as h5file:
+        sources = hdf5_format.get_all_sources(h5file) if "split" in h5file.attrs else []
+        left = [source for source in sources if _has_variable_length(h5file.get(source))]
+    if left:
+        print(
+            f"{program}: warning: --compression does nothing for {', '.join(left)}: HDF5 does not "
+            "compress values of variable length. To have them smaller, give all examples one "
+            "shape, as --size does for images, or keep files that are packed already, by "
+            "--encoded.",
+            file=sys.stderr,
+        )
+
+
+def _has_variable_length(dataset: Any) -> bool:
+    if not isinstance(dataset, h5py.Dataset):
+        return False
+    text = h5py.check_string_dtype(dataset.dtype)
+    return h5py.check_vlen_dtype(dataset.dtype) is not None or (
+        text is not None and text.length is None
+    )
 
 
 def _check_written(written: Any) -> None:

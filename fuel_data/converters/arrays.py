@@ -347,10 +347,13 @@ def _splits(arguments: Mapping) -> dict[str, Sequence[str]]:
     splits = dict(named)
     if len(splits) < len(named):
         raise UsageError("A split is given twice; give all its inputs at once.")
-    if not all(splits.values()):
+    if not all(splits) or not all(splits.values()):
         raise UsageError("--split needs a name and at least one input.")
     if (arguments["all"] is None) != (arguments["fractions"] is None):
-        raise UsageError("--all and --fractions go together.")
+        raise UsageError(
+            "--all and --fractions go together: they cut inputs into splits. Inputs that are one "
+            "split are given by --train, --valid, --test or --split NAME."
+        )
     if bool(splits) == bool(arguments["all"]):
         raise UsageError(
             "Give the inputs of each split (--train, --valid, --test, --split), or those of all "

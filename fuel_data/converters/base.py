@@ -126,7 +126,8 @@ def fill_hdf5_file(
         Called with the number of bytes written since the last call.
     storage : Storage or dict of str to Storage, optional
         How all sources are stored, or some of them by name; by default as `default_storage` says,
-        otherwise in one piece.
+        otherwise in one piece. Ragged examples, texts and bytes are never compressed: HDF5 does not
+        do it.
 
     Raises
     ------
@@ -174,6 +175,10 @@ def _check_arrays(data: Sequence[Sequence[Any]]) -> None:
     lengths: dict[str, dict[str, int]] = {}
     kinds: dict[str, set] = {}
     for split, source, array, *_ in data:
+        if split == "" or source == "":
+            raise ValueError(
+                f"Splits and sources need names; got split {split!r} with source {source!r}."
+            )
         if source in lengths.setdefault(split, {}):
             raise ValueError(f"Split {split!r} has source {source!r} twice.")
         lengths[split][source] = len(array)

@@ -1,9 +1,10 @@
 """A folder of images, with a folder for each class, as one HDF5 file."""
 
 import argparse
+import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import h5py
@@ -150,6 +151,8 @@ def _check_arguments(
     color: str,
     encoded: bool,
 ) -> None:
+    if "" in (splits or ()) or "" in (fractions or ()):
+        raise UsageError("Every split needs a name; one of them is empty.")
     if splits and fractions:
         raise UsageError("Give the folders of the splits, or fractions to make splits, not both.")
     if fractions and (abs(sum(fractions.values()) - 1) > 1e-6 or min(fractions.values()) <= 0):
@@ -241,12 +244,13 @@ class _Images:
 
     def decode(self, index: int) -> numpy.ndarray:
         """Decode an image, scaled to the size if there is one, and remark what is lost."""
-        image, where = self._open(index)
-        if _has_frames(image):
-            self.remarks.add("of several frames the first is taken", where)
-        if image.mode in ALPHA or "transparency" in image.info:
-            self.remarks.add("transparency is dropped", where)
-        return self._pixels(image, where)
+        with _naming_the_way_out():
+            image, where = self._open(index)
+            if _has_frames(image):
+                self.remarks.add("of several frames the first is taken", where)
+            if image.mode in ALPHA or "transparency" in image.info:
+                self.remarks.add("transparency is dropped", where)
+            return self._pixels(image, where)
 
     def _open(self, index: int) -> tuple[Any, str]:
         where = os.path.join(self.folder, self.names[index])
@@ -259,8 +263,18 @@ class _Images:
 
     def read_encoded(self, index: int) -> numpy.ndarray:
         """Read a file, once it is known that it can be decoded."""
-        self._pixels(*self._open(index))
-        return numpy.frombuffer(_read(self.folder, self.names[index]), numpy.uint8)
+        with _naming_the_way_out():
+            self._pixels(*self._open(index))
+            return numpy.frombuffer(_read(self.folder, self.names[index]), numpy.uint8)
+
+
+@contextlib.contextmanager
+def _naming_the_way_out() -> Iterator[None]:
+    """Say of an image that cannot be read how the others can be converted."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error} Or leave out what cannot be read, by --skip-damaged.") from error
 
 
 def _has_frames(image: Any) -> bool:
@@ -289,9 +303,12 @@ def _write_labels(
 def _fraction(text: str) -> tuple[str, float]:
     name, _, part = text.partition("=")
     try:
-        return name, float(part)
+        number = float(part)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"expected NAME=PART, got {text!r}") from error
+    if not name:
+        raise argparse.ArgumentTypeError(f"expected NAME=PART with a name, got {text!r}")
+    return name, number
 
 
 def _convert_by_command(

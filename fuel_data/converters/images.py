@@ -9,6 +9,7 @@ from fuel_data.utils.pillow import has_16_bits, import_pillow, upper_8_bits
 
 # A photograph of 67 million pixels; Pillow itself warns above 89 million.
 MAX_PIXELS = 2**26
+_TOO_MANY = f"at most {MAX_PIXELS:,} are read. Scale it down before."
 
 
 def open_image(content: bytes, where: str) -> Any:
@@ -38,15 +39,20 @@ def open_image(content: bytes, where: str) -> Any:
         # Its words tell the address of the buffer.
         what = "is no image that Pillow can read" if content else "is empty, so it is no image"
         raise ValueError(f"{where} {what}.") from error
+    except (image_module.DecompressionBombError, image_module.DecompressionBombWarning) as error:
+        raise ValueError(f"{where} has too many pixels ({_reason(error)}); {_TOO_MANY}") from error
     # Pillow's readers fail on damage in many ways.
     except Exception as error:
-        raise ValueError(f"{where} is no image that Pillow can read: {error}.") from error
+        raise ValueError(f"{where} is no image that Pillow can read: {_reason(error)}.") from error
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise ValueError(
-            f"{where} says that it has {height} x {width} pixels; at most {MAX_PIXELS:,} are read."
-        )
+        raise ValueError(f"{where} says that it has {height} x {width} pixels; {_TOO_MANY}")
     return image
+
+
+def _reason(error: Exception) -> str:
+    """Give what an error says, without the stop at its end."""
+    return str(error).rstrip(". ") or type(error).__name__
 
 
 def pixels(image: Any, where: str, mode: str = "RGB") -> numpy.ndarray:
@@ -77,7 +83,7 @@ def pixels(image: Any, where: str, mode: str = "RGB") -> numpy.ndarray:
         array = numpy.asarray(image.convert(mode), dtype=numpy.uint8)
     # As above.
     except Exception as error:
-        raise ValueError(f"{where} is a damaged image: {error}.") from error
+        raise ValueError(f"{where} is a damaged image: {_reason(error)}.") from error
     return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
@@ -146,7 +152,7 @@ def fill_size(image: Any, where: str, size: tuple[int, int]) -> Any:
         return PIL.ImageOps.fit(image, size[::-1], lanczos)
     # As above.
     except Exception as error:
-        raise ValueError(f"{where} is a damaged image: {error}.") from error
+        raise ValueError(f"{where} is a damaged image: {_reason(error)}.") from error
 
 
 def upright(image: Any, where: str) -> Any:
@@ -179,4 +185,4 @@ def upright(image: Any, where: str) -> Any:
         return image if image.mode in ("RGB", "L") else image.convert("RGB")
     # As above.
     except Exception as error:
-        raise ValueError(f"{where} is a damaged image: {error}.") from error
+        raise ValueError(f"{where} is a damaged image: {_reason(error)}.") from error

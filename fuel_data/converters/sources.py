@@ -107,7 +107,8 @@ def write_source(
     labels : sequence of str or None
         Names of the axes, those of ragged examples too.
     storage : Storage
-        How numbers are stored; for ragged examples HDF5 packs only where they are.
+        How numbers are stored. Ragged examples, texts and bytes are not compressed: of what has a
+        variable length, HDF5 would pack only where it lies.
     progress : function or None
         Called with the number of bytes written since the last call.
 

@@ -322,6 +322,8 @@ def convert_from_arguments(
     named += arguments["split"]
     if not named or len(dict(named)) < len(named):
         raise UsageError("Give the recipe of each split once, by --train RECIPE and the like.")
+    if "" in dict(named):
+        raise UsageError("--split needs a name, as in --split small RECIPE.")
     if arguments["epochs"] < 1 or (arguments["num_examples"] or 1) < 1:
         raise UsageError("--epochs and --num-examples must be positive.")
     given = parse_arguments(arguments["argument"])

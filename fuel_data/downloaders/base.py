@@ -287,7 +287,7 @@ def _fetch_from_any(urls: Sequence[str], part: "_Part", rounds: int, wait_s: flo
                 failures[url] = error
             else:
                 return
-    reasons = "".join(f"\n  {url}: {reason}" for url, reason in failures.items())
+    reasons = "".join(f"\n  {url}: {_in_words(error)}" for url, error in failures.items())
     raise DownloadError(
         f"{os.path.basename(part.target)} could not be fetched:{reasons or ' no address is known.'}"
         "\nTry again later, which goes on where it stopped if it can, or fetch the file by other "
@@ -321,7 +321,7 @@ def download(url: str, file_handle: IO[bytes], chunk_size: int = CHUNK_BYTES) ->
             for chunk in response.iter_content(chunk_size):
                 file_handle.write(chunk)
     except _network_errors() as error:
-        raise DownloadError(f"{url} could not be fetched: {error}") from error
+        raise DownloadError(f"{url} could not be fetched: {_in_words(error)}") from error
 
 
 def _network_errors() -> tuple[type[Exception], ...]:
@@ -329,6 +329,23 @@ def _network_errors() -> tuple[type[Exception], ...]:
     import urllib3
 
     return (requests.RequestException, urllib3.exceptions.HTTPError, _WrongAnswer)
+
+
+def _in_words(error: Exception) -> str:
+    """Say why an address gave nothing: the libraries name their own objects and tries."""
+    import requests
+
+    if isinstance(error, requests.ConnectTimeout):
+        return f"no connection within {TIMEOUT_S[0]} seconds"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {TIMEOUT_S[1]} seconds"
+    if isinstance(error, requests.HTTPError):
+        return str(error)
+    # What the system or the server said is what all the others come from.
+    first: BaseException = error
+    while not isinstance(error, _WrongAnswer) and (first.__cause__ or first.__context__):
+        first = first.__cause__ or first.__context__ or first
+    return str(getattr(first, "strerror", None) or first) or type(first).__name__
 
 
 class _WrongAnswer(Exception):

@@ -223,7 +223,7 @@ def parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        If one has another form.
+        If one has another form, or a name comes twice.
 
     Examples
     --------
@@ -235,6 +235,8 @@ def parse_arguments(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise RecipeError(f"--argument: expected NAME=VALUE, got {pair!r}.")
+        if name in arguments:
+            raise RecipeError(f"--argument: {name!r} is given twice, the second time as {pair!r}.")
         arguments[name] = _parse_value(text)
     return arguments
 

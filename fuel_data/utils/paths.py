@@ -21,7 +21,7 @@ def find_in_data_path(filename: str | os.PathLike[str]) -> str:
     Raises
     ------
     OSError
-        If no folder has it; the folders are listed.
+        If no folder has it; the folders are listed. If there is none, that is said.
     """
     from fuel_data.config_parser import config
 
@@ -30,6 +30,11 @@ def find_in_data_path(filename: str | os.PathLike[str]) -> str:
         path = os.path.join(folder, filename)
         if os.path.isfile(path):
             return path
+    if not any(folders):
+        raise OSError(
+            f"{os.fspath(filename)!r} cannot be looked for: the data path is empty. Set "
+            "FUEL_DATA_PATH to the folder where it is."
+        )
     raise OSError(
         f"{os.fspath(filename)!r} is in no folder of the data path ({os.pathsep.join(folders)}). "
         "Move it there, or set FUEL_DATA_PATH to the folder where it is."

@@ -124,8 +124,9 @@ def test_axes_have_names_by_default(folder):
     [
         ([], 2, "Give the inputs of each split"),
         (["--train", "x.npy", "--all", "y.npy"], 2, "--all and --fractions go together"),
-        (["--all", "y.npy"], 2, "--all and --fractions go together"),
+        (["--all", "y.npy"], 2, "--all and --fractions go together: .* given by --train, --valid"),
         (["--split", "train", "x.npy", "--train", "x.npy"], 2, "A split is given twice"),
+        (["--split", "", "x.npy"], 2, "--split needs a name and at least one input"),
         (["--split", "train"], 2, "--split needs a name and at least one input"),
         (["--train", "x.npy", "--dtype", "uint8"], 2, "--dtype takes NAME=VALUE.*got 'uint8'"),
         (["--all", "y.npy", "--fractions", "a=half"], 2, "--fractions takes NAME=NUMBER"),

@@ -32,6 +32,12 @@ def test_a_converter_runs_only_if_its_files_are_there(tmp_path):
     assert convert(tmp_path, "out") == (tmp_path, "out")
 
 
+@pytest.mark.parametrize(("split", "source"), [("", "x"), ("train", "")])
+def test_a_split_or_source_without_a_name_is_refused(h5file, split, source):
+    with pytest.raises(ValueError, match=f"names; got split '{split}' with source '{source}'"):
+        fill_hdf5_file(h5file, [(split, source, X)])
+
+
 def test_arrays_of_a_source_follow_each_other_in_the_file(h5file):
     written = []
 

@@ -136,7 +136,9 @@ def test_a_damaged_image_is_named_or_left_out(folder, tmp_path, capsys, caplog):
     command = ["image_folder", "-d", str(top), "-o", str(tmp_path), "--splits", "train", "test"]
 
     assert main(command) == 1
-    assert f"{top}/train/owl/b.jpg is a damaged image" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{top}/train/owl/b.jpg is a damaged image" in error
+    assert error.endswith(". Or leave out what cannot be read, by --skip-damaged.\n")
     assert not (tmp_path / "image_folder.hdf5").exists()
 
     assert main([*command, "--skip-damaged"]) == 0
@@ -300,6 +302,7 @@ def test_names_may_be_of_any_letters_and_of_none(tmp_path):
         (["--fractions", "a=0.5", "b=0.6"], 2, "must be positive and add up to 1"),
         (["--fractions", "a=0.5", "a=0.5"], 2, "takes NAME=PART, each name once"),
         (["--splits", "train", "--fractions", "a=1"], 2, "not both"),
+        (["--splits", "train", ""], 2, "Every split needs a name; one of them is empty"),
         (["--encoded", "--size", "3", "3"], 2, "Files that stay encoded keep their size"),
         (["--size", "0", "3"], 2, "a height and a width of at least 1"),
         (["--fractions", "a=0.01", "b=0.99"], 1, "5 images leave none for a"),
@@ -312,6 +315,27 @@ def test_arguments_that_do_not_fit_are_refused(
 
     assert main(["image_folder", "-d", str(top), "-o", str(tmp_path), *arguments]) == status
     assert message in capsys.readouterr().err
+
+
+def test_a_fraction_without_a_name_is_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["image_folder", "--fractions", "=1"])
+    assert "expected NAME=PART with a name, got '=1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [[], ["--encoded"], ["--size", "3", "3"]])
+def test_what_is_not_compressed_is_said(folder, tmp_path, capsys, how):
+    command = ["image_folder", "-d", str(folder[0]), "-o", str(tmp_path), "--splits", "train"]
+
+    assert main([*command, *how, "--compression", "gzip"]) == 0
+
+    error = capsys.readouterr().err
+    source = "encoded_images" if how == ["--encoded"] else "image_features"
+    words = f"fuel-convert image_folder: warning: --compression does nothing for {source}: HDF5"
+    assert (words in error) == (how != ["--size", "3", "3"])
+    assert ("warning" in error) == (words in error)
+    assert main([*command, *how]) == 0
+    assert "compression" not in capsys.readouterr().err
 
 
 def test_a_folder_without_images_is_refused(tmp_path):

@@ -17,6 +17,24 @@ def encoded(values, kind, **options):
     return file.getvalue()
 
 
+def test_an_image_of_too_many_pixels_for_pillow_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", 1)
+    words = r"^a file has too many pixels \(.*4 pixels.*[a-z]\); at most 67,108,864 are read. Scale"
+
+    with pytest.raises(ValueError, match=words):
+        open_image(encoded(WIDE, "PNG"), "a file")
+
+
+def test_the_reason_of_damage_ends_in_one_stop(monkeypatch):
+    def fail(*_):
+        raise OSError("broken data stream.")
+
+    monkeypatch.setattr(PIL.Image.Image, "convert", fail)
+
+    with pytest.raises(ValueError, match=r"^a file is a damaged image: broken data stream\.$"):
+        decode_image(encoded(WIDE.astype("uint8"), "PNG"), "a file")
+
+
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
 def test_of_16_bits_the_upper_8_are_kept(kind, mode):

@@ -2,9 +2,11 @@ import gzip
 import hashlib
 import http.server
 import io
+import socket
 import threading
 
 import pytest
+import requests
 
 from fuel_data.downloaders.base import (
     DownloadError,
@@ -318,6 +320,33 @@ def test_what_cannot_be_fetched_into_an_open_file_is_an_error(server):
 
     with pytest.raises(DownloadError, match="/file could not be fetched: 404 Client Error"):
         download(f"{server.url}/file", io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (requests.ConnectTimeout("HTTPConnectionPool(...)"), "no connection within 10 seconds"),
+        (requests.ReadTimeout("HTTPConnectionPool(...)"), "no answer within 60 seconds"),
+        (requests.exceptions.SSLError(), "SSLError"),
+    ],
+)
+def test_why_an_address_gives_nothing_is_said_in_few_words(tmp_path, monkeypatch, error, words):
+    def get(*_, **__):
+        raise error
+
+    monkeypatch.setattr(requests, "get", get)
+    with pytest.raises(DownloadError, match=f"fetched:\n  http://a/file: {words}\nTry again later"):
+        download_file(["http://a/file"], tmp_path / "file", rounds=1)
+
+
+def test_a_server_that_is_not_there_is_named_with_the_reason_of_the_system(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/file"
+
+    with pytest.raises(DownloadError, match=f"fetched:\n  {url}: Connection refused\nTry again"):
+        download_file([url, url], tmp_path / "file", rounds=1)
+    with pytest.raises(DownloadError, match=f"^{url} could not be fetched: Connection refused$"):
+        download(url, io.BytesIO())
 
 
 def test_an_md5_digest_is_a_digest_too(fetch, server, tmp_path):

@@ -24,6 +24,14 @@ def test_a_file_that_is_nowhere_is_an_error_with_the_folders(tmp_path, monkeypat
         find_in_data_path("x.hdf5")
 
 
+def test_an_empty_data_path_is_an_error_that_says_so(monkeypatch):
+    monkeypatch.setenv("FUEL_DATA_PATH", "")
+    words = "'x.hdf5' cannot be looked for: the data path is empty. Set FUEL_DATA_PATH to the"
+
+    with pytest.raises(OSError, match=words):
+        find_in_data_path("x.hdf5")
+
+
 def test_the_folder_is_remembered_also_after_an_error(tmp_path):
     before = os.getcwd()
 

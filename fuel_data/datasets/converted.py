@@ -1,7 +1,6 @@
 """Data sets in the file that one of the converters writes."""
 
 import inspect
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -57,7 +56,7 @@ class ConvertedDataset(H5PYDataset):
         try:
             return find_in_data_path(self.filename)
         except OSError as error:
-            folder = next(iter(config.data_path), os.curdir)
+            folder = next(iter(config.data_path), "FOLDER")
             raise FileNotFoundError(
                 f"{type(self).__name__}: {error} "
                 f"The command `fuel-convert {self.converter} -o {folder}` makes it."

@@ -19,6 +19,9 @@ CLASSES = numpy.arange(6, dtype="uint8")[:, None]
 def test_the_default_stream_gives_float_images_from_zero_to_one(
     tmp_path, monkeypatch, dataset_class, name
 ):
+    monkeypatch.setenv("FUEL_DATA_PATH", "")
+    with pytest.raises(FileNotFoundError, match=f"path is empty. .*-convert {name} -o FOLDER`"):
+        dataset_class(("train",))
     monkeypatch.setenv("FUEL_DATA_PATH", str(tmp_path))
     monkeypatch.setenv("FUEL_FLOATX", "float32")
     with pytest.raises(FileNotFoundError, match=f"`fuel-convert {name} -o {tmp_path}` makes it"):

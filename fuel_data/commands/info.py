@@ -17,8 +17,9 @@ import numpy
 from fuel_data.commands.output import say, tidy, writing
 from fuel_data.converters.provenance import read_provenance
 from fuel_data.datasets import hdf5_format
-from fuel_data.datasets.hdf5_files import find_dataset, open_file
-from fuel_data.datasets.hdf5_virtual import other_files
+from fuel_data.datasets.hdf5_files import damage_in_words, find_dataset, open_file
+from fuel_data.datasets.hdf5_reading import SourceReader
+from fuel_data.datasets.hdf5_virtual import files_of
 from fuel_data.previews import png, preview
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
@@ -60,9 +61,9 @@ def main(args: Sequence[str] | None = None) -> int:
             _write_preview(path, options)
             say(f"{options.preview}: {os.path.getsize(options.preview):,} bytes")
             return 0
-        with open_file(path) as h5file:
-            lines = [path, *_provenance_lines(h5file), *_source_lines(h5file)]
-            lines += _split_lines(h5file)
+        with open_file(path) as h5file, damage_in_words(path):
+            lines = [path, *_provenance_lines(h5file), *_part_lines(h5file)]
+            lines += [*_source_lines(h5file), *_split_lines(h5file)]
         say("\n".join(lines))
     except (OSError, ValueError, ImportError) as error:
         who = "" if path in str(error) else f"{filename}: "
@@ -118,6 +119,20 @@ def _provenance_lines(h5file: h5py.File) -> Iterator[str]:
             yield f"    {name:{width}} {value}"
 
 
+def _part_lines(h5file: h5py.File) -> Iterator[str]:
+    """List the other files that have the values, which must be there: HDF5 would give zeros."""
+    datasets = [find_dataset(h5file, name) for name in hdf5_format.get_all_sources(h5file)]
+    paths = files_of(h5file, datasets)
+    if not paths:
+        return
+    yield "virtual: values are in other files"
+    folder = os.path.dirname(os.path.realpath(h5file.filename))
+    names = [os.path.relpath(os.path.realpath(path), folder) for path in paths]
+    width = max(map(len, names))
+    for name, path in zip(names, paths, strict=True):
+        yield f"  {name:{width}} {os.path.getsize(path):,} bytes"
+
+
 def _source_lines(h5file: h5py.File) -> Iterator[str]:
     described = hdf5_format.describe_sources(h5file)
     yield "sources"
@@ -125,8 +140,6 @@ def _source_lines(h5file: h5py.File) -> Iterator[str]:
     for source, (is_ragged, labels) in described.items():
         axes = ", ".join(label or "?" for label in labels or ()) or "no labels"
         dataset = find_dataset(h5file, source)
-        # Of what is missing there, HDF5 gives zeros.
-        other_files(dataset)
         yield f"  {source:{width}} {_kind(dataset, is_ragged)}, axes: {axes}"
         indent = " " * (width + 3)
         for line in (*_range_lines(dataset), *_length_lines(dataset, labels)):
@@ -174,10 +187,12 @@ def _pieces(dataset: h5py.Dataset) -> Iterator[numpy.ndarray]:
     rows, is_all = _rows(dataset)
     count = min(RANGE_PIECES, rows)
     size = rows // count
+    # It reads each part of a joined file by itself, and says where one is damaged.
+    reader = SourceReader(dataset)
     for number in range(count):
         last = number == count - 1
         start = number * size if is_all else number * (len(dataset) - size) // max(1, count - 1)
-        piece = dataset[start : len(dataset) if last and is_all else start + size]
+        piece = reader.read(slice(start, len(dataset) if last and is_all else start + size))
         if piece.dtype == object:
             piece = numpy.concatenate([numpy.ravel(item) for item in piece.ravel()])
         yield numpy.atleast_1d(piece)

@@ -13,8 +13,9 @@ import numpy
 from fuel_data.converters.base import UsageError, final_folder, new_hdf5_file, record_inputs
 from fuel_data.converters.storage import Storage, storage_of
 from fuel_data.datasets import hdf5_format
-from fuel_data.datasets.hdf5_digests import check_digests
-from fuel_data.datasets.hdf5_files import open_file
+from fuel_data.datasets.hdf5_files import damage_in_words, open_file
+from fuel_data.datasets.hdf5_parts import write_parts
+from fuel_data.datasets.hdf5_virtual import check_values
 from fuel_data.exceptions import MissingInputFiles
 
 DESCRIPTION = """\
@@ -85,7 +86,8 @@ def join_files(
         if os.path.join(folder, output_filename) in [part.path for part in parts]:
             raise ValueError(f"{output_filename} would take the place of one of its parts.")
         for part in parts:
-            check_digests(part.h5file, tuple(part.sources))
+            with damage_in_words(part.h5file.filename):
+                check_values(part.h5file, part.sources)
             part.check_like(parts)
         splits, blocks = _plan(parts)
         with new_hdf5_file(output) as h5file:
@@ -93,6 +95,7 @@ def join_files(
                 _write_source(h5file, source, of_source)
             _write_splits(h5file, splits)
             _write_classes(h5file, parts)
+            write_parts(h5file, {part.reference: part.h5file for part in parts})
             record_inputs(h5file, paths)
     return (output,)
 

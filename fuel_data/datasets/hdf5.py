@@ -10,8 +10,9 @@ import numpy
 from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_base import HDF5Dataset
 from fuel_data.datasets.hdf5_chunks import CACHE_BYTES
-from fuel_data.datasets.hdf5_digests import CHECKED_BYTES, check_digests
+from fuel_data.datasets.hdf5_digests import CHECKED_BYTES
 from fuel_data.datasets.hdf5_files import check_sources
+from fuel_data.datasets.hdf5_virtual import check_values
 from fuel_data.datasets.pytables import PytablesDataset
 from fuel_data.utils.digests import digest
 from fuel_data.utils.subset import Subset
@@ -154,7 +155,7 @@ class H5PYDataset(HDF5Dataset):
         in_splits = hdf5_format.get_subsets(
             h5file, self.which_sets, self.sources, keep_order=self.keep_order
         )
-        subsets = [Subset.subset_of(subset, self.user_given_subset) for subset in in_splits]
+        subsets = [self._chosen(h5file, subset) for subset in in_splits]
         numbers = {
             source: subset.num_examples
             for source, subset in zip(self.sources, subsets, strict=True)
@@ -167,6 +168,15 @@ class H5PYDataset(HDF5Dataset):
         self._check_pairs(h5file)
         # Mostly all sources have one subset; then a request is looked up in it once.
         return [subsets[0] if subset == subsets[0] else subset for subset in subsets]
+
+    def _chosen(self, h5file: h5py.File, in_splits: Subset) -> Subset:
+        try:
+            return Subset.subset_of(in_splits, self.user_given_subset)
+        except ValueError as error:
+            raise ValueError(
+                f"{h5file.filename}: `subset` chooses among the {in_splits.num_examples} examples "
+                f"of {', '.join(self.which_sets)}: {str(error).removeprefix('Request: ')}"
+            ) from error
 
     def _check_pairs(self, h5file: h5py.File) -> None:
         """Check that what belongs together still does when each source is sorted by itself."""
@@ -196,10 +206,9 @@ class H5PYDataset(HDF5Dataset):
             for row in hdf5_format.split_rows(h5file)
         ]
 
-    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> bool:
-        """Compare with the digests in the file, if it has some; see `HDF5Dataset.check_content`."""
-        limit = None if everything else CHECKED_BYTES
-        return check_digests(h5file, self.sources, limit)
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> list[str]:
+        """Compare with the digests in the files, if they have some; see `HDF5Dataset`."""
+        return check_values(h5file, self.sources, None if everything else CHECKED_BYTES)
 
     def _find_identity(self, h5file: h5py.File) -> dict[str, Any]:
         return {

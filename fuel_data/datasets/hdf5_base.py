@@ -17,7 +17,7 @@ from fuel_data.datasets.hdf5_files import SharedFile, damage_in_words, find_data
 from fuel_data.datasets.hdf5_format import scales
 from fuel_data.datasets.hdf5_heaps import check_lengths
 from fuel_data.datasets.hdf5_reading import SourceReader, unfold
-from fuel_data.datasets.hdf5_virtual import other_files
+from fuel_data.datasets.hdf5_virtual import describe_changes, files_of
 from fuel_data.schemes import SequentialExampleScheme
 from fuel_data.utils.arguments import whole_number
 from fuel_data.utils.digests import SAMPLE_BYTES, digest, known_fingerprint
@@ -161,8 +161,8 @@ class HDF5Dataset(Dataset):
         del h5file
         return None
 
-    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> bool:
-        """Check that the values are those that were written, if the file has digests of them.
+    def check_content(self, h5file: h5py.File, *, everything: bool = False) -> list[str]:
+        """Check that the values are those that were written, if digests of them are there.
 
         Parameters
         ----------
@@ -173,37 +173,39 @@ class HDF5Dataset(Dataset):
 
         Returns
         -------
-        bool
-            Whether it has some.
+        list of str
+            The files that have values and no digests of them: this one, or parts of a joined one.
 
         Raises
         ------
         OSError
             If they are not.
         """
-        del h5file, everything
-        return False
+        del everything
+        return [h5file.filename]
 
     def verify(self) -> None:
         """Check all values of the sources against the digests in the file.
 
-        If it has none, as files of other makers, the log says so. Sources of up to 64 MiB, and
-        256 MiB in all, are checked whenever the file is opened for the first time or has been
-        written since; this reads larger ones too, and all anew.
+        If there are none, as in files of other makers, the log says so. Sources of up to 64 MiB,
+        and 256 MiB in all, are checked whenever the file is opened for the first time or has been
+        written since; this reads larger ones too, and all anew. Of a joined file, that goes for
+        each of its parts.
 
         Raises
         ------
         OSError
-            If the file is damaged.
+            If a file is damaged.
         """
         was_open = self._shared.is_open
         try:
-            if not self.check_content(self._file(), everything=True):
+            without = self.check_content(self._file(), everything=True)
+            if without:
                 logger.warning(
-                    "%s: %s has no digests, so nothing was checked. If you know that it is right, "
-                    "write them by fuel_data.datasets.hdf5_digests.write_digests.",
+                    "%s: no digests, so nothing was checked, in %s. What you know to be right gets "
+                    "them by fuel_data.datasets.hdf5_digests.write_digests.",
                     type(self).__name__,
-                    self.path,
+                    ", ".join(without),
                 )
         finally:
             if not was_open:
@@ -290,10 +292,8 @@ class HDF5Dataset(Dataset):
             for name, dataset in zip(self.sources, datasets, strict=True)
         ]
         chosen = [subset.plain() for subset in self.subsets]
-        files = {path for dataset in datasets for path in other_files(dataset)}
-        # A source may be a link to another file.
-        files |= {dataset.file.filename for dataset in datasets} - {h5file.filename}
-        others = [known_fingerprint(path) for path in sorted(files)]
+        # Without their paths: the files may be moved, together.
+        others = [known_fingerprint(path) for path in files_of(h5file, datasets)]
         return {
             **super().identity(),
             "file": os.path.basename(self.path),
@@ -345,6 +345,12 @@ class HDF5Dataset(Dataset):
         written = self._time()
         if differences:
             described = [f"{key} was {before[key]}, is {now[key]}" for key in differences]
+            if "other_files" in differences:
+                datasets = [find_dataset(h5file, self.path_in_file(name)) for name in self.sources]
+                paths = files_of(h5file, datasets)
+                described[differences.index("other_files")] = describe_changes(
+                    paths, before["other_files"], now["other_files"]
+                )
             if _date(written) != _date(self._written):
                 described.append(f"written was {_date(self._written)}, is {_date(written)}")
             raise ValueError(self._changed(path, ", ".join(described)))

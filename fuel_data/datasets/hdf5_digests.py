@@ -8,7 +8,7 @@ and that of what the file says of splits, shapes, types and axis labels.
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import h5py
@@ -95,17 +95,15 @@ def write_digests(h5file: h5py.File) -> None:
         A file of Fuel's format, open for writing, complete.
     """
     found = {"": digest_header(h5file)}
-    for source in hdf5_format.get_all_sources(h5file):
-        names = _with_shapes(h5file, source)
-        found |= {name: digest_source(find_dataset(h5file, name)) for name in names}
+    for name in _with_shapes(h5file, hdf5_format.get_all_sources(h5file)):
+        found[name] = digest_source(find_dataset(h5file, name))
     h5file.attrs[ATTRIBUTE] = numpy.bytes_(json.dumps(found, sort_keys=True).encode())
 
 
-def _with_shapes(h5file: h5py.File, source: str) -> list[str]:
-    names = [source]
-    if source in hdf5_format.get_vlen_sources(h5file):
-        names.append(hdf5_format.scales(h5file[source])["shapes"].name.lstrip("/"))
-    return names
+def _with_shapes(h5file: h5py.File, sources: Sequence[str]) -> list[str]:
+    ragged = set(hdf5_format.get_vlen_sources(h5file)).intersection(sources)
+    scales = [hdf5_format.scales(h5file[source])["shapes"] for source in sorted(ragged)]
+    return [*sources, *(scale.name.lstrip("/") for scale in scales)]
 
 
 def check_digests(
@@ -163,8 +161,7 @@ def _chosen(
     h5file: h5py.File, sources: tuple[str, ...], max_bytes: int | None
 ) -> Iterator[tuple[str, h5py.Dataset]]:
     """Choose what is checked: all, or what is small, the smallest first, up to a bound in all."""
-    names = [name for source in sources for name in _with_shapes(h5file, source)]
-    found = [(name, find_dataset(h5file, name)) for name in names]
+    found = [(name, find_dataset(h5file, name)) for name in _with_shapes(h5file, sources)]
     total = 0
     for name, dataset in sorted(found, key=lambda item: _num_bytes(item[1])):
         total += _num_bytes(dataset)

@@ -5,12 +5,15 @@ HDF5 gives zeros, or the fill value, for what it does not find there. Here it is
 
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import h5py
 
+from fuel_data.datasets.hdf5_digests import CHECKED_BYTES, check_digests
 from fuel_data.datasets.hdf5_files import find_dataset, open_file
+from fuel_data.datasets.hdf5_format import get_all_sources
+from fuel_data.datasets.hdf5_parts import check_parts
 
 
 class Part(NamedTuple):
@@ -81,17 +84,14 @@ def find_parts(dataset: h5py.Dataset) -> list[Part]:
 
 def _open_all(dataset: h5py.Dataset, sources: Sequence[Any]) -> dict[tuple[str, str], h5py.Dataset]:
     """Open the data sets that have the values, each once, by the names of file and data set."""
-    files = {".": dataset.file}
-    opened = {}
-    for source in sources:
-        names = source.file_name, source.dset_name
-        # What has a number in its name may be missing: it is then not written yet.
-        if names in opened or "%b" in "".join(names):
-            continue
-        if source.file_name not in files:
-            files[source.file_name] = open_file(_path(dataset, source.file_name))
-        opened[names] = find_dataset(files[source.file_name], source.dset_name)
-    return opened
+    pairs = dict.fromkeys((source.file_name, source.dset_name) for source in sources)
+    # What has a number in its name may be missing: it is then not written yet.
+    pairs = {names: None for names in pairs if "%b" not in "".join(names)}
+    others = list(dict.fromkeys(name for name, _ in pairs if name != "."))
+    files = {name: open_file(_path(dataset, name)) for name in others}
+    check_parts(dataset.file, files)
+    files["."] = dataset.file
+    return {names: find_dataset(files[names[0]], names[1]) for names in pairs}
 
 
 def _check_size(
@@ -146,18 +146,42 @@ def _volume(first: tuple[int, ...], last: tuple[int, ...]) -> int:
 
 
 def _path(dataset: h5py.Dataset, name: str) -> str:
-    """Find another file where HDF5 looks for it."""
-    folder = os.path.dirname(os.path.realpath(dataset.file.filename))
-    prefix = os.environ.get("HDF5_VDS_PREFIX", "").replace("${ORIGIN}", folder)
+    """Find another file where HDF5 looks for it.
+
+    That is at its path, which is mostly relative to the folder of the file with the data set. For
+    an absolute one, HDF5 then looks for its last name in that folder: not where another file that
+    is wanted has the same last name, for it would be taken for both.
+    """
+    folder = os.path.dirname(os.path.abspath(dataset.file.filename))
+    real_folder = os.path.dirname(os.path.realpath(dataset.file.filename))
+    prefix = os.environ.get("HDF5_VDS_PREFIX", "").replace("${ORIGIN}", real_folder)
     candidates = [os.path.join(prefix, name)] if prefix else []
-    candidates += [os.path.join(folder, name), os.path.join(folder, os.path.basename(name)), name]
-    for candidate in candidates:
-        if os.path.isfile(candidate):
+    candidates += [os.path.join(folder, name), name, os.path.join(real_folder, name)]
+    beside = []
+    if os.path.isabs(name):
+        beside = [os.path.join(place, os.path.basename(name)) for place in (folder, real_folder)]
+    for candidate in (*candidates, *beside):
+        if os.path.isfile(candidate) and (candidate not in beside or _is_alone(dataset, name)):
             return candidate
+    wanted = os.path.normpath(os.path.join(real_folder, name))
     raise ValueError(
         f"{dataset.file.filename}: {dataset.name} has examples in the file {name!r}, which is not "
-        f"there. Put it into the folder {folder}."
+        f"there. Put it back as {wanted}; or, if files have been moved, move them back so that "
+        "the joined one has the same paths to the others, or join them anew where they are."
     )
+
+
+def _is_alone(dataset: h5py.Dataset, name: str) -> bool:
+    """Tell whether the file of a data set wants no other part that has the last name of one."""
+    wanted: set[str] = set()
+
+    def note(_: str, found: object) -> None:
+        if isinstance(found, h5py.Dataset) and found.shape is not None and found.is_virtual:
+            wanted.update(source.file_name for source in found.virtual_sources())
+
+    dataset.file.visititems(note)
+    last = os.path.basename(name)
+    return [os.path.basename(other) for other in wanted].count(last) == 1
 
 
 def other_files(dataset: h5py.Dataset) -> list[str]:
@@ -183,6 +207,108 @@ def other_files(dataset: h5py.Dataset) -> list[str]:
     found: dict[str, None] = {}
     _follow(dataset, found, [])
     return list(found)
+
+
+def files_of(h5file: h5py.File, datasets: Iterable[h5py.Dataset]) -> list[str]:
+    """List the other files that have values of data sets, sorted; see `other_files`.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        The file.
+    datasets : iterable of h5py.Dataset
+        Data sets that are reached from it.
+
+    Returns
+    -------
+    list of str
+        Among them files that a data set is in because its name is a link.
+    """
+    datasets = list(datasets)
+    files = {path for dataset in datasets for path in other_files(dataset)}
+    return sorted(files | {dataset.file.filename for dataset in datasets} - {h5file.filename})
+
+
+def describe_changes(paths: Sequence[str], before: Sequence[object], now: Sequence[object]) -> str:
+    """Say which of the other files have changed.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Where they are.
+    before, now : sequence
+        What was known of each, and what is.
+
+    Returns
+    -------
+    str
+    """
+    if len(before) != len(now):
+        return f"it had values in {len(before)} other files, has some in {len(now)}"
+    return ", ".join(
+        f"its part {path} was {old}, is {new}"
+        for path, old, new in zip(paths, before, now, strict=True)
+        if old != new
+    )
+
+
+def check_values(
+    h5file: h5py.File, sources: Iterable[str], max_bytes: int | None = CHECKED_BYTES
+) -> list[str]:
+    """Check sources against the digests in their file, and in the files that have their values.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file of Fuel's format.
+    sources : iterable of str
+        The sources that are of interest.
+    max_bytes : int or None
+        As of `check_digests`, for each of the files.
+
+    Returns
+    -------
+    list of str
+        Paths of the files that have no digests, and values that no other digests are of.
+
+    Raises
+    ------
+    OSError
+        If a file is not what was written.
+    ValueError
+        If one of the other files is missing, or is not the one that was joined.
+    """
+    return _check_values(h5file, tuple(sources), max_bytes, ())
+
+
+def _check_values(
+    h5file: h5py.File, sources: tuple[str, ...], max_bytes: int | None, above: tuple[str, ...]
+) -> list[str]:
+    has_digests = check_digests(h5file, sources, max_bytes)
+    datasets = [find_dataset(h5file, source) for source in sources]
+    unchecked: dict[str, None] = {}
+    if not all(dataset.is_virtual for dataset in datasets):
+        unchecked[h5file.filename] = None
+    above = (*above, h5file.filename)
+    for part, names in _parts_of(datasets):
+        # What is put together from itself is refused when it is read.
+        if part.filename in above:
+            continue
+        in_part = tuple(names & set(get_all_sources(part))) if "split" in part.attrs else ()
+        found = _check_values(part, in_part, max_bytes, above) if in_part else [part.filename]
+        unchecked.update(dict.fromkeys(found))
+    return [] if has_digests else list(unchecked)
+
+
+def _parts_of(datasets: Iterable[h5py.Dataset]) -> list[tuple[h5py.File, set[str]]]:
+    """List the other files that virtual data sets are put together from, and what of each."""
+    found: dict[str, tuple[h5py.File, set[str]]] = {}
+    for dataset in datasets:
+        if dataset.is_virtual:
+            for (name, _), part in _open_all(dataset, dataset.virtual_sources()).items():
+                if name != ".":
+                    found.setdefault(part.file.filename, (part.file, set()))[1].add(part.name[1:])
+    return list(found.values())
 
 
 def _follow(dataset: h5py.Dataset, found: dict[str, None], above: list[h5py.Dataset]) -> None:

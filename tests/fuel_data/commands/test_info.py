@@ -137,6 +137,63 @@ def test_a_joined_file_of_which_a_part_is_missing_has_no_range(tmp_path, capsys)
     assert not found.out
 
 
+def test_a_joined_file_is_said_to_be_virtual_with_its_parts(tmp_path, capsys):
+    for name in ("one", "two"):
+        convert(["digits", "-o", str(tmp_path / "parts"), "-r", name])
+    files = [str(tmp_path / "parts" / f"{name}.hdf5") for name in ("one", "two")]
+    convert(["join", *files, "-o", str(tmp_path), "-r", "all"])
+    size = (tmp_path / "parts" / "one.hdf5").stat().st_size
+    capsys.readouterr()
+
+    assert main([str(tmp_path / "all.hdf5")]) == 0
+    out = capsys.readouterr().out
+    assert f"virtual: values are in other files\n  parts/one.hdf5 {size:,} bytes\n" in out
+    assert f"  parts/two.hdf5 {size:,} bytes\nsources\n" in out
+    assert main([files[0]]) == 0
+    assert "virtual" not in capsys.readouterr().out
+
+    with h5py.File(files[1], "r+") as h5file:
+        h5file["targets"][3] = 1
+    assert main([str(tmp_path / "all.hdf5")]) == 1
+    assert f"{files[1]} is not the file that was joined" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_joined", [True, False])
+def test_damage_is_said_with_the_part_where_it_is(tmp_path, capsys, is_joined):
+    part, path = tmp_path / "part.hdf5", tmp_path / "part.hdf5"
+    with h5py.File(part, "w") as h5file:
+        x = h5file.create_dataset("x", data=numpy.arange(400.0), chunks=(40,), compression="gzip")
+        h5file.attrs["split"] = H5PYDataset.create_split_array({"all": {"x": (0, 400)}})
+        place = x.id.get_chunk_info(3).byte_offset
+    if is_joined:
+        path = tmp_path / "joined.hdf5"
+        layout = h5py.VirtualLayout((400,), "float64")
+        layout[:] = h5py.VirtualSource("part.hdf5", "x", (400,))
+        with h5py.File(path, "w", libver="latest") as h5file:
+            h5file.create_virtual_dataset("x", layout)
+            h5file.attrs["split"] = H5PYDataset.create_split_array({"all": {"x": (0, 400)}})
+    with open(part, "r+b") as file:
+        file.seek(place)
+        file.write(bytes(30))
+
+    assert main([str(path)]) == 1
+    assert f"{part}: /x cannot be read: " in capsys.readouterr().err
+
+
+def test_a_filter_that_is_not_there_is_named_with_the_part(tmp_path, capsys, monkeypatch):
+    digits = ["digits", "-o", str(tmp_path), "--compression", "gzip"]
+    convert(digits)
+    convert(["join", str(tmp_path / "digits.hdf5"), "-o", str(tmp_path), "-r", "all"])
+    capsys.readouterr()
+    monkeypatch.setattr(h5py.h5z, "filter_avail", lambda number: number != h5py.h5z.FILTER_DEFLATE)
+
+    for name in ("digits", "all"):
+        assert main([str(tmp_path / f"{name}.hdf5")]) == 1
+        error = capsys.readouterr().err
+        assert "digits.hdf5: /features is compressed by deflate (number 1), which HDF5" in error
+        assert "pip install hdf5plugin" in error
+
+
 def test_the_range_of_vectors_in_the_other_byte_order_is_that_of_their_numbers(tmp_path, capsys):
     with h5py.File(tmp_path / "x.hdf5", "w") as h5file:
         x = h5file.create_dataset("x", (2,), h5py.vlen_dtype(numpy.dtype("u2").newbyteorder("S")))

@@ -4,6 +4,7 @@ import h5py
 import numpy
 import pytest
 
+from fuel_data.converters.base import fill_hdf5_file, new_hdf5_file
 from fuel_data.datasets import H5PYDataset, PlainHDF5Dataset
 from fuel_data.datasets.hdf5_digests import write_digests
 from fuel_data.datasets.hdf5_files import damage_in_words, stands_alone
@@ -152,10 +153,29 @@ def test_other_sources_may_have_another_number_of_examples(path):
 
 def test_a_file_without_digests_says_that_nothing_was_checked(path, caplog):
     H5PYDataset(path, ("train",)).verify()
-    assert "x.hdf5 has no digests, so nothing was checked. If you know" in caplog.text
+    assert (
+        "no digests, so nothing was checked, in " in caplog.text and "x.hdf5. What" in caplog.text
+    )
 
     caplog.clear()
     with h5py.File(path, "r+") as file:
         write_digests(file)
     H5PYDataset(path, ("train",)).verify()
     assert not caplog.text
+
+
+@pytest.mark.parametrize(
+    ("subset", "words"),
+    [
+        ([99], "index 99 is past the end of 4 examples"),
+        (slice(0, 99), r"slice\(0, 99, None\) goes past the end of 4 examples"),
+        (["a"], "indices are integers on one axis"),
+    ],
+)
+def test_a_subset_that_cannot_be_is_refused_with_the_file_and_the_argument(tmp_path, subset, words):
+    with new_hdf5_file(tmp_path / "x.hdf5") as h5file:
+        fill_hdf5_file(h5file, [("train", "x", numpy.zeros((4, 1)))])
+
+    match = f"^{tmp_path}/x.hdf5: `subset` chooses among the 4 examples of train: {words}"
+    with pytest.raises(ValueError, match=match):
+        H5PYDataset(tmp_path / "x.hdf5", ("train",), subset=subset)

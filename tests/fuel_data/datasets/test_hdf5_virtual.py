@@ -63,7 +63,7 @@ def test_a_missing_file_is_an_error_and_no_fill_value(tmp_path):
     path = write(tmp_path)
     os.remove(tmp_path / "part 1.hdf5")
 
-    with pytest.raises(ValueError, match="'part 1.hdf5', which is not there. Put it into"):
+    with pytest.raises(ValueError, match="'part 1.hdf5', which is not there. Put it back as"):
         H5PYDataset(path, ("train",))
 
 
@@ -105,8 +105,10 @@ def test_a_change_in_one_of_the_files_is_refused(tmp_path):
     with h5py.File(tmp_path / "part 1.hdf5", "r+") as file:
         file["x"][7] = 0
 
-    with pytest.raises(ValueError, match="has changed since it was first opened: other_files was"):
+    match = "has changed since it was first opened: its part .*/part 1.hdf5 was .*'size': "
+    with pytest.raises(ValueError, match=match) as error:
         dataset.get_data(None, [0])
+    assert "part 2" not in str(error.value)
 
 
 def test_raw_values_in_a_file_that_is_too_short_are_an_error_and_no_zeros(tmp_path, monkeypatch):
@@ -178,7 +180,8 @@ def test_a_change_where_the_values_are_is_refused(tmp_path, make):
     content[place : place + 8] = bytes(8)
     (tmp_path / "values.h5").write_bytes(content)
 
-    with pytest.raises(ValueError, match="has changed since it was first opened: other_files was"):
+    match = "has changed since it was first opened: its part .*/values.h5 was "
+    with pytest.raises(ValueError, match=match):
         pickle.loads(saved).get_data(None, [61])
 
 
@@ -192,3 +195,33 @@ def test_a_link_that_leads_nowhere_says_where(tmp_path):
         PlainHDF5Dataset(path, ["x"])
     with pytest.raises(ValueError, match="It is a link to '/y/z', which is not there."):
         PlainHDF5Dataset(path, ["soft"])
+
+
+def test_files_that_are_wanted_by_whole_paths_may_stand_beside_if_no_other_has_the_name(tmp_path):
+    layout = h5py.VirtualLayout((4, 4), "int16")
+    for number, folder in enumerate(("one", "two")):
+        name = str(tmp_path / "gone" / folder / "part.h5")
+        layout[2 * number : 2 * number + 2] = h5py.VirtualSource(name, "x", (4, 4))[:2]
+    with h5py.File(tmp_path / "part.h5", "w") as file:
+        file["x"] = VALUES[:4]
+    with h5py.File(tmp_path / "both.h5", "w", libver="latest") as file:
+        file.create_virtual_dataset("x", layout)
+    write_virtual(tmp_path / "one.h5", str(tmp_path / "gone" / "part.h5"))
+    with h5py.File(tmp_path / "part.h5", "r+") as file:
+        del file["x"]
+        file["x"] = VALUES
+
+    with pytest.raises(ValueError, match=r"'.*/gone/one/part.h5', which is not there"):
+        PlainHDF5Dataset(tmp_path / "both.h5", ["x"])
+    (values,) = PlainHDF5Dataset(tmp_path / "one.h5", ["x"]).get_data(None, [61, 2])
+    assert_array_equal(values, VALUES[[61, 2]])
+
+
+def test_parts_are_found_through_a_link_to_the_file_as_hdf5_finds_them(tmp_path):
+    (tmp_path / "there").mkdir()
+    path = write(tmp_path / "there", interleaved=True)
+    os.symlink(path, tmp_path / "link.hdf5")
+
+    (values,) = H5PYDataset(tmp_path / "link.hdf5", ("train",)).get_data(None, [61, 2])
+
+    assert_array_equal(values, VALUES[[61, 2]])

@@ -8,7 +8,7 @@ import numpy
 from fuel_data import fuels_way
 from fuel_data.abstract import AbstractDataStream, check_label_names
 from fuel_data.axes import AxisLabels, labels_of, of_sources, without_batch
-from fuel_data.datasets.base import Dataset, IndexableDataset, IterableDataset, Request
+from fuel_data.datasets.base import Dataset, IterableDataset, Request
 from fuel_data.identity import describe
 from fuel_data.iterator import Stage
 from fuel_data.requests import IterationScheme, skip_requests
@@ -115,7 +115,7 @@ class DataStream(AbstractDataStream):
                 f"requests; got {scheme!r}. Leave `iteration_scheme` out, and put Batch over the "
                 "stream for batches or Shuffle for another order."
             )
-        if scheme is None and reader is IndexableDataset.get_data:
+        if scheme is None and self._is_asked_by_number(reader):
             raise ValueError(
                 f"DataStream: {self.dataset!r} answers requests, so the stream needs an "
                 "`iteration_scheme`. Give one, or write dataset.get_example_stream()."
@@ -136,6 +136,12 @@ class DataStream(AbstractDataStream):
                     f"DataStream: {part!r} asks for example {last}, but {self.dataset!r} has the "
                     f"examples 0 to {count - 1}."
                 )
+
+    def _is_asked_by_number(self, reader: Any) -> bool:
+        # A user's `get_data` may do without requests.
+        if not fuels_way.is_ours(reader) or reader is IterableDataset.get_data:
+            return False
+        return getattr(self.dataset, "example_iteration_scheme", None) is not None
 
     @classmethod
     def default_stream(cls, dataset: Dataset, **kwargs: Any) -> AbstractDataStream:
@@ -290,12 +296,18 @@ class DataStream(AbstractDataStream):
 
 
 def _check_parts(dataset: Any, scheme: Any) -> None:
+    if isinstance(dataset, type) and issubclass(dataset, Dataset):
+        raise TypeError(
+            f"DataStream: `dataset` must be a data set; got the class. Write "
+            f"{dataset.__name__}(...)."
+        )
     if not hasattr(dataset, "get_data") or not hasattr(dataset, "sources"):
         raise TypeError(
             f"DataStream: `dataset` must be a data set; got {dataset!r}. Put IndexableDataset or "
             "IterableDataset over what is in memory."
         )
-    if scheme is not None and not hasattr(scheme, "requests_examples"):
+    is_class = isinstance(scheme, type)
+    if scheme is not None and (is_class or not hasattr(scheme, "requests_examples")):
         raise TypeError(
             f"DataStream: `iteration_scheme` must be a scheme, as SequentialScheme and "
             f"ShuffledScheme are; got {scheme!r}."

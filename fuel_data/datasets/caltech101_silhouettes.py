@@ -35,7 +35,7 @@ class CalTech101Silhouettes(ConvertedDataset):
 
     def __init__(
         self,
-        which_sets: Iterable[str],
+        which_sets: Iterable[str] | None = None,
         size: int = 28,
         load_in_memory: bool = True,
         **kwargs: Any,

@@ -40,7 +40,7 @@ class CelebA(ConvertedDataset):
     def __init__(
         self,
         which_format: str,
-        which_sets: Iterable[str],
+        which_sets: Iterable[str] | None = None,
         load_in_memory: bool = False,
         **kwargs: Any,
     ) -> None:

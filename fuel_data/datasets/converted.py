@@ -34,15 +34,23 @@ class ConvertedDataset(H5PYDataset):
     FileNotFoundError
         If the file is in no folder of the data path; the message has the command that makes it.
     TypeError
-        If an argument is not one of `H5PYDataset`.
+        If an argument is not one of `H5PYDataset`, or `which_sets` is missing.
     """
 
     filename: str
     converter: str
 
     def __init__(
-        self, which_sets: Iterable[str], load_in_memory: bool = True, **kwargs: Any
+        self, which_sets: Iterable[str] | None = None, load_in_memory: bool = True, **kwargs: Any
     ) -> None:
+        # Not left to Python, which would not name the class that was called.
+        if which_sets is None:
+            # Early releases of Fuel had `which_set`.
+            split = kwargs.get("which_set", "train")
+            raise TypeError(
+                f"{type(self).__name__}: `which_sets` must name the splits, one or several. Write "
+                f"which_sets=({split!r},)."
+            )
         known = set(inspect.signature(H5PYDataset).parameters) - {"file_or_path"}
         for name in kwargs:
             if name not in known:

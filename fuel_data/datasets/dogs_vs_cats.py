@@ -33,6 +33,9 @@ class DogsVsCats(ConvertedDataset):
     default_transformers = uint8_pixels_to_floatX(("image_features",))
 
     def __init__(
-        self, which_sets: Iterable[str], load_in_memory: bool = False, **kwargs: Any
+        self,
+        which_sets: Iterable[str] | None = None,
+        load_in_memory: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(which_sets, load_in_memory=load_in_memory, **kwargs)

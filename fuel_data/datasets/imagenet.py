@@ -11,7 +11,10 @@ class _ILSVRC(ConvertedDataset):
     default_transformers = rgb_images_from_encoded_bytes(("encoded_images",))
 
     def __init__(
-        self, which_sets: Iterable[str], load_in_memory: bool = False, **kwargs: Any
+        self,
+        which_sets: Iterable[str] | None = None,
+        load_in_memory: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(which_sets, load_in_memory=load_in_memory, **kwargs)
 

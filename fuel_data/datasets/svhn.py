@@ -46,7 +46,7 @@ class SVHN(ConvertedDataset):
     def __init__(
         self,
         which_format: int,
-        which_sets: Iterable[str],
+        which_sets: Iterable[str] | None = None,
         load_in_memory: bool = False,
         **kwargs: Any,
     ) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy
@@ -12,6 +13,7 @@ from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import AgnosticSourcewiseTransformer, SourcewiseTransformer
 from fuel_data.transformers.batches import check_examples_first
 from fuel_data.transformers.ragged import each_element, ragged
+from fuel_data.utils.names import nearest_name
 
 
 class Flatten(SourcewiseTransformer):
@@ -81,7 +83,7 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
     Raises
     ------
     ValueError
-        When an item is read, if a source holds no numbers.
+        If `scale` or `shift` is no number; when an item is read, if a source holds none.
     """
 
     def __init__(
@@ -93,8 +95,8 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_stream, which_sources=which_sources, **kwargs)
-        self.scale = _number_or_array(scale)
-        self.shift = _number_or_array(shift)
+        self.scale = _number_or_array("scale", scale)
+        self.shift = _number_or_array("shift", shift)
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Scale and shift one source, keeping its shape."""
@@ -102,11 +104,25 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
             return each_element(lambda array: array * self.scale + self.shift, source_data)
 
 
-def _number_or_array(value: Any) -> Any:
+def _number_or_array(name: str, value: Any) -> Any:
+    if not _is_of_numbers(value):
+        raise ValueError(
+            f"ScaleAndShift: `{name}` must be a number or an array of numbers; got {value!r}."
+        )
     if isinstance(value, (numpy.generic, numpy.ndarray)) and value.ndim == 0:
         # A 0-d float64 would widen float32 data under numpy 2 but not under numpy 1.
         return value.item()
     return value
+
+
+def _is_of_numbers(value: Any) -> bool:
+    try:
+        kind = numpy.asarray(value).dtype.kind
+    except ValueError:  # lists of different lengths
+        return False
+    # Fractions become objects, and a shift may be a span of time.
+    is_object = isinstance(value, (Number, numpy.ndarray))
+    return kind in "biufcm" or (kind == "O" and is_object)
 
 
 class Cast(AgnosticSourcewiseTransformer):
@@ -125,6 +141,8 @@ class Cast(AgnosticSourcewiseTransformer):
 
     Raises
     ------
+    TypeError
+        If numpy knows no such dtype.
     ValueError
         When an item is read, if a source cannot be cast, or complex numbers were to become real.
     """
@@ -137,7 +155,7 @@ class Cast(AgnosticSourcewiseTransformer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_stream, which_sources=which_sources, **kwargs)
-        self.dtype = numpy.dtype(config.floatX if dtype == "floatX" else dtype)
+        self.dtype = _known_dtype(config.floatX if dtype == "floatX" else dtype)
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source, keeping its shape."""
@@ -148,6 +166,17 @@ class Cast(AgnosticSourcewiseTransformer):
         if array.dtype.kind == "c" and self.dtype.kind not in "cO":
             raise ValueError("its imaginary parts would be lost")
         return array.astype(self.dtype)
+
+
+def _known_dtype(dtype: Any) -> numpy.dtype:
+    try:
+        return numpy.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        names = {numpy.dtype(code).name for code in numpy.typecodes["All"]}
+        raise TypeError(
+            f"Cast: `dtype` must be a dtype of numpy or 'floatX'; got {dtype!r}."
+            f"{nearest_name(str(dtype), {*names, 'floatX'})}"
+        ) from error
 
 
 class ForceFloatX(AgnosticSourcewiseTransformer):

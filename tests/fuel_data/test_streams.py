@@ -419,3 +419,23 @@ def test_streams_that_make_their_own_iterators_resume_below_transformers(make):
 def test_sizes_of_batches_are_no_requests_for_a_data_set_that_is_asked_by_number(dataset):
     with pytest.raises(ValueError, match="says sizes of batches. Give SequentialScheme or"):
         DataStream(dataset, iteration_scheme=ConstantScheme(2, num_examples=5))
+
+
+def test_a_class_is_no_data_set_and_no_scheme(dataset):
+    words = r"must be a data set; got the class. Write IndexableDataset\(...\)"
+    with pytest.raises(TypeError, match=words):
+        DataStream(IndexableDataset)
+    with pytest.raises(TypeError, match="`iteration_scheme` must be a scheme, .*got <class"):
+        DataStream(dataset, SequentialScheme)
+
+
+class AnswersWithoutRequests(IndexableDataset):
+    def get_data(self, state=None, request=None):
+        return super().get_data(state, 0 if request is None else request)
+
+
+def test_a_data_set_of_a_user_may_do_without_requests_where_its_base_does_not():
+    data = {"x": numpy.arange(3)}
+    with pytest.raises(ValueError, match="so the stream needs an `iteration_scheme`"):
+        DataStream(IndexableDataset(data))
+    assert next(DataStream(AnswersWithoutRequests(data)).get_epoch_iterator()) == (0,)

@@ -4,8 +4,15 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fuel_data.converters.base import fill_hdf5_file
-from fuel_data.datasets.fashion_mnist import FashionMNIST
-from fuel_data.datasets.mnist import MNIST
+from fuel_data.datasets import (
+    MNIST,
+    SVHN,
+    CalTech101Silhouettes,
+    CelebA,
+    DogsVsCats,
+    FashionMNIST,
+)
+from fuel_data.datasets.imagenet import ILSVRC2012
 from fuel_data.schemes import SequentialScheme
 from fuel_data.streams import DataStream
 
@@ -30,6 +37,8 @@ def test_the_default_stream_gives_float_images_from_zero_to_one(
         fill_hdf5_file(h5file, [("test", "features", IMAGES), ("test", "targets", CLASSES)])
     dataset = dataset_class(("test",))
     assert dataset.load_in_memory
+    with pytest.raises(ValueError, match="the stream needs an `iteration_scheme`. Give one, or"):
+        DataStream(dataset)
 
     stream = DataStream.default_stream(dataset, iteration_scheme=SequentialScheme(6, 4))
     features, targets = next(stream.get_epoch_iterator())
@@ -37,3 +46,20 @@ def test_the_default_stream_gives_float_images_from_zero_to_one(
     assert features.dtype == numpy.float32
     assert_array_equal(features, (IMAGES[:4] / 255).astype("float32"))
     assert_array_equal(targets, CLASSES[:4])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MNIST(), r"MNIST: `which_sets` must name .*Write which_sets=\('train',\)"),
+        (lambda: MNIST(which_set="test"), r"MNIST: `which_sets` must .*which_sets=\('test',\)"),
+        (lambda: SVHN(2, which_set="extra"), r"SVHN: `which_sets` .*which_sets=\('extra',\)"),
+        (lambda: CelebA("64"), "CelebA: `which_sets` must name the splits"),
+        (lambda: CalTech101Silhouettes(size=16), "CalTech101Silhouettes: `which_sets` must name"),
+        (lambda: DogsVsCats(), "DogsVsCats: `which_sets` must name the splits"),
+        (lambda: ILSVRC2012(), "ILSVRC2012: `which_sets` must name the splits"),
+    ],
+)
+def test_who_names_no_splits_or_names_one_in_fuels_old_way_is_told_how(make, words):
+    with pytest.raises(TypeError, match=f"^{words}"):
+        make()

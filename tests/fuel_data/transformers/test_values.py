@@ -1,4 +1,5 @@
 import re
+from fractions import Fraction
 
 import numpy
 import pytest
@@ -188,6 +189,35 @@ def test_shapes_that_do_not_fit_name_the_source(batches):
         ValueError, match="ScaleAndShift: the source 'image' cannot .*broadcast.*which_sources="
     ):
         first(ScaleAndShift(batches, numpy.ones(5), 0))
+
+
+@pytest.mark.parametrize("wrong", ["a", None, b"1", [[1], [1, 2]], numpy.array(["1"]), {}])
+def test_only_numbers_scale_and_shift(batches, wrong):
+    with pytest.raises(ValueError, match="ScaleAndShift: `scale` must be a number or an array"):
+        ScaleAndShift(batches, wrong, 0)
+    with pytest.raises(ValueError, match="ScaleAndShift: `shift` must be a number or an array"):
+        ScaleAndShift(batches, 1, wrong)
+
+
+def test_fractions_and_lists_scale_and_spans_of_time_shift(batches):
+    scaled = ScaleAndShift(batches, Fraction(1, 2), [1, 2])
+    assert scaled.transform_any_source(numpy.array([4, 4]), "x").tolist() == [3, 4]
+    later = ScaleAndShift(batches, 2, numpy.array([1], "timedelta64[s]"))
+    seconds = later.transform_any_source(numpy.array([1, 2], "timedelta64[s]"), "x")
+    assert seconds.astype(int).tolist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [
+        ("flot32", r"got 'flot32'\. Did you mean 'float32'\?"),
+        ("floatx", r"got 'floatx'\. Did you mean 'floatX'\?"),
+        (3, r"got 3\. Known: bool, .*float32, "),
+    ],
+)
+def test_a_dtype_that_numpy_does_not_know_is_an_error_with_the_nearest(batches, dtype, words):
+    with pytest.raises(TypeError, match=f"^Cast: `dtype` must be a dtype of numpy.*{words}"):
+        Cast(batches, dtype)
 
 
 def test_imaginary_parts_are_not_lost_by_a_cast():

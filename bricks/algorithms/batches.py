@@ -117,8 +117,8 @@ class BatchInputs:
         given = getattr(value, "dtype", None)
         if given is not None and given == dtype and hasattr(value, "ndim"):
             return value
-        # A fraction is no integer: it is refused below.
-        if isinstance(value, bool | int) or (isinstance(value, float) and dtype.kind in "fc"):
+        # Other numbers are refused below.
+        if _is_taken(value, dtype):
             return numpy.asarray(value, dtype=dtype)
         array = _as_array(value)
         if array is None or array.dtype == object:
@@ -131,7 +131,7 @@ class BatchInputs:
             way_out = (
                 f"Put `ForceFloatX(stream, which_sources=({name!r},))`, or `Cast`, at the end of "
                 "the stream"
-                if array.dtype.kind == "f"
+                if array.dtype.kind == "f" and dtype.kind == "f"
                 else f"Put `Cast(stream, {dtype.name!r}, which_sources=({name!r},))` at the end of "
                 "the stream, or give the input the dtype of the data"
             )
@@ -158,6 +158,15 @@ class BatchInputs:
 
 def _known_lengths(variable: AnyVariable) -> bool:
     return any(length is not None for length in variable.type.shape)
+
+
+def _is_taken(value: Any, dtype: numpy.dtype) -> bool:
+    """Tell whether a value is a number of Python that may become one of a dtype."""
+    if isinstance(value, float):
+        return dtype.kind in "fc"
+    if not isinstance(value, int):
+        return False
+    return dtype.kind not in "iu" or numpy.iinfo(dtype).min <= value <= numpy.iinfo(dtype).max
 
 
 def _as_array(value: Any) -> numpy.ndarray | None:

@@ -219,8 +219,21 @@ def test_a_fraction_does_not_feed_an_integer(value):
     algorithm = UpdatesAlgorithm([(total, tensor.cast(tensor.iscalar("count"), "float32"))])
     algorithm.initialize()
 
-    with pytest.raises(TypeError, match="source 'count' must have dtype int32.*got float64"):
+    words = r"source 'count' must have dtype int32.*got float64.*Put `Cast\(stream, 'int32'"
+    with pytest.raises(TypeError, match=words):
         algorithm.process_batch({"count": value})
+
+
+@pytest.mark.parametrize("value", [300, -129])
+def test_an_integer_feeds_no_dtype_that_cannot_hold_it(value):
+    total = shared(0, "total")
+    algorithm = UpdatesAlgorithm([(total, tensor.cast(tensor.bscalar("count"), "float32"))])
+    algorithm.initialize()
+
+    algorithm.process_batch({"count": -128})
+    with pytest.raises(TypeError, match="source 'count' must have dtype int8.*got int64"):
+        algorithm.process_batch({"count": value})
+    assert total.get_value() == -128
 
 
 def test_another_number_of_axes_is_refused():

@@ -286,6 +286,27 @@ def _fitted(image_module: Any, tile: numpy.ndarray) -> Any:
     return picture
 
 
+def is_png_name(name: str) -> bool:
+    """Tell whether a file may have this name that is written by `png`.
+
+    Parameters
+    ----------
+    name : str
+        Its name or path.
+
+    Returns
+    -------
+    bool
+        Whether it has no suffix, or that of a PNG file.
+
+    Examples
+    --------
+    >>> [is_png_name(name) for name in ("a.png", "a.PNG", "a", "a.jpg")]
+    [True, True, True, False]
+    """
+    return os.path.splitext(name)[1].lower() in ("", ".png")
+
+
 def png(sheet: Any) -> bytes:
     """Encode a sheet.
 

@@ -20,9 +20,10 @@ from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_files import damage_in_words, find_dataset, open_file
 from fuel_data.datasets.hdf5_reading import SourceReader
 from fuel_data.datasets.hdf5_virtual import files_of
-from fuel_data.previews import png, preview
+from fuel_data.previews import is_png_name, png, preview
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
+from fuel_data.utils.parsers import Parser
 from fuel_data.utils.paths import find_in_data_path
 
 # Of a larger source, the range is that of some examples: reading it all could take an hour.
@@ -52,6 +53,10 @@ def main(args: Sequence[str] | None = None) -> int:
     filename = options.filename
     if options.preview is None and any(map(vars(options).get, OF_PREVIEW)):
         parser.error("--split, --sources and --num-examples go with --preview.")
+    if options.preview is not None and not is_png_name(options.preview):
+        parser.error(
+            f"--preview writes a PNG file; name it FILE.png instead of {options.preview!r}."
+        )
     path = filename
     try:
         if os.path.isdir(filename):
@@ -73,7 +78,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fuel-info",
         description="Print splits, sources and provenance of an HDF5 file, or draw some examples.",
         epilog="Exit status: 0 if the file could be read, 1 if not, 2 if called wrongly.",

@@ -1,6 +1,7 @@
 """Where a server listens, and who may connect.
 
-The default is one socket in a folder that only the user can enter, for servers and clients; one
+The default is one socket in a folder that only the user can enter, for servers and clients: in
+``$XDG_RUNTIME_DIR`` or ``~/.cache``, or beside the temporary files if these cannot be written; one
 that a client starts for itself gets a fresh folder. TCP is for the loopback, and needs a token; a
 server that is given none makes one and leaves it in a file that only the user can read, where a
 client of the same user finds it, also that of a server which starts after the client or in the
@@ -8,6 +9,7 @@ place of one that was killed. ``FUEL_SERVER_TOKEN`` in the environment of both i
 """
 
 import contextlib
+import errno
 import fcntl
 import ipaddress
 import os
@@ -26,6 +28,8 @@ _TOKEN_VARIABLE = "FUEL_SERVER_TOKEN"
 # `sun_path` has 108 bytes on Linux, 104 on others, with a zero at the end.
 _MAX_IPC_PATH = 103
 _PREFIX = "fuel-"
+# With room for the names of folders and sockets below that for temporary files.
+_LONGEST_NAME = len("/fuel_data-4294967295/server")
 # Seconds after which a folder without a living server is taken for left.
 _TIME_TO_START = 60
 _MAX_PORT = 65535
@@ -42,11 +46,15 @@ def make_ipc_folder() -> Path:
     Path
         Under the folder for temporary files, or under ``/tmp`` if that is too deep.
     """
-    parent = tempfile.gettempdir()
-    if len(os.fsencode(parent)) > _MAX_IPC_PATH - len("/fuel-12345678/s"):
-        parent = "/tmp"
+    parent = _temporary_folder()
     _remove_left_folders(Path(parent))
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+
+
+def _temporary_folder() -> str:
+    """Give the folder for temporary files, or /tmp if it is too deep for sockets."""
+    parent = tempfile.gettempdir()
+    return parent if len(os.fsencode(parent)) <= _MAX_IPC_PATH - _LONGEST_NAME else "/tmp"
 
 
 def hold_folder(folder: Path) -> int:
@@ -85,7 +93,13 @@ def default_address() -> str:
     Returns
     -------
     str
-        ``ipc://…``, in a folder of mode 0700.
+        ``ipc://…``, in a folder of mode 0700: in ``$XDG_RUNTIME_DIR``, in ``~/.cache``, or, if it
+        cannot be made there, in the folder for temporary files.
+
+    Raises
+    ------
+    AddressError
+        If none of them can be made.
     """
     return f"ipc://{_users_folder()}/server"
 
@@ -93,8 +107,27 @@ def default_address() -> str:
 def _users_folder() -> Path:
     """Make the folder of the user's sockets and tokens; nobody else can enter it."""
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or Path.home() / ".cache") / "fuel_data"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        return folder
+    except OSError as error:
+        # In a container or a batch job, the home may be missing or not writable.
+        why = f"{folder} cannot be made ({error.strerror})"
+    folder = Path(_temporary_folder()) / f"fuel_data-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+        # Others can make files there, too, and would be given the tokens.
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+            raise FileExistsError(errno.EEXIST, "it is somebody else's")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise AddressError(
+            f"address: there is no folder for the default one: {why}, nor {folder} "
+            f"({error.strerror}). Say where to listen and connect, by --address of fuel-server and "
+            "`address` in Python, or set XDG_RUNTIME_DIR to a folder of your own."
+        ) from error
     return folder
 
 

@@ -88,6 +88,23 @@ def test_a_folder_is_no_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     "option", [["--split", "train"], ["--sources", "x"], ["--num-examples", "3"]]
 )
+def test_an_option_that_is_given_twice_is_refused(option, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["x.hdf5", "--preview", "x.png", *option, *option])
+    assert f"argument {option[0]}: it is given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["sheet.jpg", "old.hdf5"])
+def test_a_preview_in_another_format_is_refused(name, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["x.hdf5", "--preview", name])
+    words = f"--preview writes a PNG file; name it FILE.png instead of {name!r}.\n"
+    assert capsys.readouterr().err.endswith(words)
+
+
+@pytest.mark.parametrize(
+    "option", [["--split", "train"], ["--sources", "x"], ["--num-examples", "3"]]
+)
 def test_what_is_for_a_preview_is_refused_without_one(option, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["x.hdf5", *option])

@@ -130,7 +130,7 @@ def test_an_error_of_a_file_that_is_read_passes_as_it_is(tmp_path):
         (convert, ["digits", "-o", "file"], "is no folder. Nothing was written, and an old file"),
         (convert, ["digits", "-o", "file/x"], "Not a directory. Nothing was written, and an old f"),
         (convert, ["digits", "-r", "pipe.h5"], "no file, choose another name. Nothing was written"),
-        (info, ["DIGITS", "--preview", "pipe.h5"], "choose another name. Choose another file by -"),
+        (info, ["DIGITS", "--preview", "pipe.png"], "choose another name. Choose another file by"),
         (info, ["DIGITS", "--preview", "no/x.png"], "No such file or directory. Choose another fi"),
         (download, ["mnist", "-d", "file"], "is no folder. What has come is kept as NAME.part for"),
     ],
@@ -140,14 +140,17 @@ def test_what_cannot_be_written_is_refused_in_words_and_nothing_is_left(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("old")
-    os.mkfifo(tmp_path / "pipe.h5")
+    pipes = ["pipe.h5", "pipe.png"]
+    for name in pipes:
+        os.mkfifo(tmp_path / name)
 
     assert main([str(digits) if arg == "DIGITS" else arg for arg in args]) == 1
 
     error = capsys.readouterr().err
     assert "could not be written: " in error and words in error
-    assert sorted(os.listdir(tmp_path)) == ["file", "pipe.h5"]
-    assert (tmp_path / "file").read_text() == "old" and (tmp_path / "pipe.h5").is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["file", *pipes]
+    assert (tmp_path / "file").read_text() == "old"
+    assert all((tmp_path / name).is_fifo() for name in pipes)
 
 
 @contextlib.contextmanager
@@ -176,7 +179,7 @@ def build():
     [
         (convert, ["digits", "-r", "old"]),
         (convert, ["stream", "--train", "recipe.py:build", "-r", "old"]),
-        (info, ["DIGITS", "--preview", "old.hdf5"]),
+        (info, ["DIGITS", "--preview", "old.png"]),
     ],
     ids=["digits", "stream", "preview"],
 )
@@ -185,8 +188,9 @@ def test_on_a_full_disk_the_old_file_stays_and_nothing_else(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipe.py").write_text(STREAM)
-    (tmp_path / "old.hdf5").write_text("old")
     is_picture = main is info
+    old = tmp_path / ("old.png" if is_picture else "old.hdf5")
+    old.write_text("old")
     with files_of_at_most(num_bytes // 10 if is_picture else num_bytes):
         status = main([str(digits) if arg == "DIGITS" else arg for arg in args])
     sys.modules.pop("recipe", None)
@@ -194,9 +198,9 @@ def test_on_a_full_disk_the_old_file_stays_and_nothing_else(
     assert status == 1
     error = capsys.readouterr().err
     assert "could not be written: File too large." in error and "Make room there, or " in error
-    assert (tmp_path / "old.hdf5").read_text() == "old"
+    assert old.read_text() == "old"
     left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
-    assert left == {"old.hdf5", "recipe.py"}
+    assert left == {old.name, "recipe.py"}
 
 
 @pytest.mark.parametrize(

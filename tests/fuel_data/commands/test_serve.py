@@ -69,6 +69,18 @@ def test_the_command_announces_its_address_in_a_file_when_clients_can_connect(co
         assert ready.read_text() == address
 
 
+def test_a_server_and_its_client_find_each_other_without_a_home(command, tmp_path, monkeypatch):
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("HOME", "/dev/null")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    process = command(f"{RECIPES}:in_order")
+    assert address_in(process).startswith(f"ipc://{tmp_path}/fuel_data-")
+
+    with ServerDataStream() as stream:
+        assert stream.num_batches == 5
+
+
 def test_the_command_ends_at_sigterm_and_leaves_nothing(command, tmp_path):
     process = command(f"{RECIPES}:in_order", "--address", "tcp://127.0.0.1:0")
     address_in(process)

@@ -86,6 +86,23 @@ def test_a_default_folder_that_others_can_enter_is_closed_to_them(folder):
     assert stat.S_IMODE((folder / "run" / "fuel_data").stat().st_mode) == 0o700
 
 
+def test_without_a_home_the_default_folder_is_beside_temporary_files(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("HOME", "/dev/null")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = tmp_path / f"fuel_data-{os.getuid()}"
+
+    assert default_address() == default_address() == f"ipc://{own}/server"
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+
+    own.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    own.symlink_to(tmp_path / "elsewhere")
+    words = f"/dev/null/.cache/fuel_data cannot be made .Not a d.*, nor {own} .it is some.*--address"
+    with pytest.raises(AddressError, match=words):
+        default_address()
+
+
 def test_a_path_that_is_no_socket_is_not_replaced(tmp_path):
     (tmp_path / "thesis.txt").write_text("all of it")
 

@@ -98,7 +98,7 @@ def test_without_a_home_the_default_folder_is_beside_temporary_files(monkeypatch
     own.rmdir()
     (tmp_path / "elsewhere").mkdir()
     own.symlink_to(tmp_path / "elsewhere")
-    words = f"/dev/null/.cache/fuel_data cannot be made .Not a d.*, nor {own} .it is some.*--address"
+    words = f"/dev/null/.cache/fuel_data cannot be made .Not a.*, nor {own} .it is some.*--address"
     with pytest.raises(AddressError, match=words):
         default_address()
 

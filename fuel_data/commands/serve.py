@@ -16,7 +16,7 @@ from fuel_data.commands.output import WriteError, say, writing
 from fuel_data.server.addresses import hold_folder
 from fuel_data.server.errors import AddressError, RecipeError, ServerError
 from fuel_data.server.pickled import SentStream
-from fuel_data.server.process import end_with_owner, receive_recipe
+from fuel_data.server.process import LAST_WORDS, end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
 from fuel_data.server.recipe import Recipe, failures_of_recipes, parse_arguments
 from fuel_data.server.server import Server
@@ -54,7 +54,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except (ServerError, RecipeError, AddressError, WriteError) as error:
-        print(f"fuel-server: {error}", file=sys.stderr)
+        start = "fuel-server: " if options.owner is None else LAST_WORDS
+        print(f"{start}{error}", file=sys.stderr)
         return 2
     finally:
         for number, handler in before.items():

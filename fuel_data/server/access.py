@@ -4,6 +4,7 @@ Both connect, and both are told of losses; they differ in what they do about the
 give up.
 """
 
+import contextlib
 import logging
 import re
 import time
@@ -140,8 +141,12 @@ class OwnServer:
         process = self.process
         if process is None or (connection is not None and connection.address != process.address):
             return  # another iterator of the stream was here before
-        status = process.bury()
         self.process = None
+        with contextlib.closing(process):
+            self._count_loss(process, connection)
+
+    def _count_loss(self, process: ServerProcess, connection: Connection | None) -> None:
+        status = process.end()
         if connection is None and status > 0:
             raise ServerError(
                 f"ServerDataStream: no server could be started for {self}.{process.last_lines()}"

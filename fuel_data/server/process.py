@@ -5,7 +5,8 @@ does not reach it. The first line on its standard input is the recipe, and after
 recipe sends along, if anything; the pipe then stays open, and its end is the owner's end, however
 that came about. The owner's process id is looked at too, for a
 forked child of the owner may hold the pipe open. What the server prints goes to the owner's
-standard error; the last lines are kept for error messages.
+standard error; the last lines are kept for error messages. The error that ends it is not printed
+too if the owner raises it.
 """
 
 import collections
@@ -28,6 +29,9 @@ from fuel_data.server.addresses import ipc_address, make_ipc_folder
 from fuel_data.server.errors import RecipeError
 from fuel_data.server.pickled import PickledStream, SentStream
 from fuel_data.server.recipe import Recipe, build_from_plain
+
+LAST_WORDS = "\x1efuel-server: "
+"""Before the error that ends a server, which its owner raises."""
 
 _LAST_LINES = 40
 _MAX_WAIT_FOR_END = 5.0
@@ -73,13 +77,9 @@ class ServerProcess:
         self.pid = self._process.pid
         self._started = time.monotonic()
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
-        self._reader = threading.Thread(
-            target=_read_lines, args=(self._process.stdout, self._lines), daemon=True
-        )
-        self._reader.start()
+        self._output = _Output(self._process.stdout)
         self.close = weakref.finalize(
-            self, _end, self._process, self._reader, folder, os.getpid()
+            self, _end, self._process, self._output, folder, os.getpid()
         )  # fmt: skip
         # If it died already, whoever connects will see that, and its last lines.
         with contextlib.suppress(BrokenPipeError):
@@ -115,8 +115,10 @@ class ServerProcess:
         """
         return self._process.poll()
 
-    def bury(self) -> int:
+    def end(self) -> int:
         """Wait a little for its end, which shows already, and end it if it hangs.
+
+        What it left is let go of by `close`.
 
         Returns
         -------
@@ -126,11 +128,10 @@ class ServerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_MAX_WAIT_FOR_DEATH)
         self._process.kill()
-        self.close()
-        return self._process.returncode
+        return self._process.wait()
 
     def last_lines(self) -> str:
-        """Give the end of what it printed.
+        """Give the end of what it printed, and all of the error that ended it.
 
         Returns
         -------
@@ -138,10 +139,9 @@ class ServerProcess:
             Indented, after a heading; empty if it printed nothing.
         """
         if self._process.poll() is not None:
-            self._reader.join(1)
-        if not self._lines:
-            return ""
-        return "\nIts last lines:\n" + "".join(f"    {line}" for line in self._lines)
+            self._output.join()
+        lines = self._output.take()
+        return "\nIts last lines:\n" + "".join(f"    {line}" for line in lines) if lines else ""
 
 
 def _describe(recipe: Recipe | PickledStream) -> bytes:
@@ -160,19 +160,54 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, folder])}
 
 
-def _read_lines(pipe: BinaryIO, lines: collections.deque[str]) -> None:
-    for raw in pipe:
-        line = raw.decode(errors="replace")
-        lines.append(line)
-        # The owner may have closed its standard error.
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write(line)
+class _Output:
+    """What a process prints: shown as it comes, but for the error that ends it."""
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        self._pipe = pipe
+        self._lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
+        self._last_words: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for raw in self._pipe:
+            line = raw.decode(errors="replace")
+            if self._last_words or line.startswith(LAST_WORDS):
+                self._last_words.append(line.removeprefix(LAST_WORDS[0]))
+            else:
+                self._lines.append(line)
+                _show(line)
+
+    def take(self) -> list[str]:
+        """Give the last lines to someone who says them, so that they need not be shown."""
+        last_words, self._last_words = self._last_words, []
+        return [*self._lines, *last_words]
+
+    def join(self) -> None:
+        """Wait a little for the last lines."""
+        self._reader.join(1)
+
+    def close(self) -> None:
+        """Show what nobody took."""
+        self.join()
+        if not self._reader.is_alive():
+            self._pipe.close()
+        last_words, self._last_words = self._last_words, []
+        for line in last_words:
+            _show(line)
 
 
-def _end(process: subprocess.Popen, reader: threading.Thread, folder: Path, owner: int) -> None:
+def _show(line: str) -> None:
+    # The owner may have closed its standard error.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(line)
+
+
+def _end(process: subprocess.Popen, output: _Output, folder: Path, owner: int) -> None:
     if os.getpid() != owner:
         return  # a forked child of the owner, which has a copy of all this
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
     try:
@@ -180,9 +215,7 @@ def _end(process: subprocess.Popen, reader: threading.Thread, folder: Path, owne
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    reader.join(1)
-    if not reader.is_alive():
-        process.stdout.close()
+    output.close()
     shutil.rmtree(folder, ignore_errors=True)
 
 

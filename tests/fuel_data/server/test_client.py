@@ -15,6 +15,7 @@ from fuel_data.datasets import IndexableDataset
 from fuel_data.server import PipelineError, ServerError, serve
 from fuel_data.server.errors import ConnectionLost, RecipeError
 from fuel_data.server.process import ServerProcess
+from fuel_data.server.recipe import Recipe
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing.checks import check_resumption, same_data
 from fuel_data.testing.pipelines import STREAMS
@@ -294,6 +295,29 @@ def test_a_recipe_that_fails_is_an_error_with_the_servers_words():
         ),
     ):
         next(client.get_epoch_iterator())
+
+
+def test_the_error_that_ends_a_server_is_said_once_and_what_it_printed_before_is_seen(capfd):
+    with (
+        serve(f"{RECIPES}:printing_and_failing", num_lines=60) as client,
+        pytest.raises(ServerError) as raised,
+    ):
+        list(client.get_epoch_iterator())
+
+    printed = capfd.readouterr().err
+    assert printed.splitlines() == [f"line {number}" for number in range(60)]
+    words = str(raised.value)
+    assert "    line 59\n    fuel-server: the code of a recipe failed:\n" in words
+    # Longer than what is kept of the prints, and whole.
+    assert all(f"cause {number}\n" in words for number in range(60))
+
+
+def test_the_error_of_a_server_that_nobody_asks_is_printed(capfd):
+    process = ServerProcess(Recipe(f"{RECIPES}:needs", {"path": "gone"}), 1.0)
+    wait_until(lambda: process.exit_status() is not None)
+    process.close()
+
+    assert capfd.readouterr().err.endswith("KeyError: 'gone'\n")
 
 
 def test_a_recipe_that_raises_is_an_error_with_its_traceback():

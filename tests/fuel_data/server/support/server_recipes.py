@@ -146,3 +146,9 @@ def no_stream():
 
 def needs(path):
     raise KeyError(path)
+
+
+def printing_and_failing(num_lines):
+    for number in range(num_lines):
+        print("line", number, flush=True)
+    raise ValueError("".join(f"cause {number}\n" for number in range(num_lines)))

@@ -203,11 +203,14 @@ def is_number(value: Any) -> bool:
     Examples
     --------
     >>> import numpy
-    >>> [is_number(value) for value in (2, numpy.float32(0.5), float("inf"))]
-    [True, True, True]
+    >>> [is_number(value) for value in (2, 10**20, numpy.float32(0.5), float("inf"))]
+    [True, True, True, True]
     >>> [is_number(value) for value in (True, float("nan"), "2", None)]
     [False, False, False, False]
     """
+    # Long ones are objects to numpy.
+    if is_integer(value):
+        return True
     array = numpy.asarray(value)
     return array.ndim == 0 and array.dtype.kind in "iuf" and not numpy.isnan(array)
 

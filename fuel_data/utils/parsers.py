@@ -53,7 +53,7 @@ class _StoreOnce(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         if option is not None and self.dest in parser.given:
-            at_once = " Give all its values at once." if self.nargs in ("+", "*") else ""
-            raise argparse.ArgumentError(self, f"it is given twice; give it once.{at_once}")
+            how = "all its values at once" if self.nargs in ("+", "*") else "it once"
+            raise argparse.ArgumentError(self, f"it is given twice; give {how}.")
         parser.given.add(self.dest)
         setattr(namespace, self.dest, values)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fuel_data.axes import AxisLabels
+from fuel_data.axes import AxisLabels, of_sources
 from fuel_data.iterator import FORMAT, OpaqueStage
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
@@ -239,6 +239,9 @@ class ServerDataStream(AbstractDataStream):
 
     def _check_welcome(self, welcome: dict[str, Any]) -> None:
         for name, expected in self._expected.items():
+            if name == "axis_labels" and expected is not None:
+                # A data set knows those of sources that it was not asked for, too.
+                expected = of_sources(expected, welcome["sources"])
             if expected is not None and expected != welcome[name]:
                 raise ServerError(
                     f"ServerDataStream: `{name}` must be {expected!r} as it was given, but the "

@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from fuel_data.server.addresses import ipc_address, make_ipc_folder
 from fuel_data.server.errors import RecipeError
@@ -163,7 +163,7 @@ def _environment() -> dict[str, str]:
 class _Output:
     """What a process prints: shown as it comes, but for the error that ends it."""
 
-    def __init__(self, pipe: BinaryIO) -> None:
+    def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
         self._lines: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
         self._last_words: list[str] = []

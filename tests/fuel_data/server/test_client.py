@@ -58,6 +58,7 @@ def test_a_served_stream_resumes_at_every_step(case):
 def test_a_served_stream_says_what_the_stream_says():
     stream = recipes.counted()
     stream.metadata = {"x": {"unit": "volt"}}
+    stream.axis_labels = {**stream.axis_labels, "z": ("batch",)}
     with client_of(stream) as client:
         assert client.sources == ("x", "y")
         assert client.axis_labels == {"x": ("batch", "feature"), "y": ("batch",)}
@@ -186,7 +187,8 @@ def test_get_data_is_refused_with_the_way_out():
 
 
 def test_fuels_arguments_are_taken_and_checked():
-    labels = {"x": ("batch", "feature"), "y": ("batch",)}
+    # As a data set has them that provides more sources than it was asked for.
+    labels = {"x": ("batch", "feature"), "y": ("batch",), "z": ("batch",)}
     with serving(recipes.counted(), address="tcp://127.0.0.1:0") as server:
         port = int(server.address.rpartition(":")[2])
         client = ServerDataStream(["x", "y"], False, "localhost", port, 10, labels)

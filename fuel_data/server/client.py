@@ -118,7 +118,7 @@ class ServerDataStream(AbstractDataStream):
         # What the base sets of a stream, the server says of this one.
         self.iteration_scheme = None
         self.epochs_begun = 0
-        self._expected = {
+        self._expected: dict[str, Any] = {
             "sources": None if sources is None else tuple(sources),
             "produces_examples": produces_examples,
             "axis_labels": axis_labels,

@@ -210,13 +210,13 @@ def _length_lines(dataset: h5py.Dataset, labels: Sequence[str] | None) -> Iterat
     scales = hdf5_format.scales(dataset)
     if "shapes" not in scales:
         rows, is_all = _rows(dataset)
-        lengths = Counter(len(item) for item in dataset[:rows])
+        lengths = Counter(map(len, SourceReader(dataset).read(slice(0, rows))))
         if len(lengths) > 1:
             yield from draw_histogram(lengths)
             if not is_all:
                 yield f"of the first {rows:,} examples"
         return
-    shapes = scales["shapes"][()]
+    shapes = SourceReader(scales["shapes"]).read(slice(0, len(scales["shapes"])))
     for axis in range(shapes.shape[1]):
         sizes, counts = numpy.unique(shapes[:, axis], return_counts=True)
         name = labels[axis + 1] if labels and len(labels) > axis + 1 else f"axis {axis + 1}"

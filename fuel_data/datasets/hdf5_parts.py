@@ -90,7 +90,7 @@ def _check_part(h5file: h5py.File, expected: Mapping[str, Any], part: h5py.File)
         sizes = f" (it had {expected['size']} bytes, has {got['size']})" if "size" in wrong else ""
         raise ValueError(
             f"{h5file.filename}: its part {part.filename} is not the file that was joined. "
-            f"Different are {', '.join(wrong)}{sizes}: it has been damaged, written again or "
+            f"It differs in {', '.join(wrong)}{sizes}: it has been damaged, written again or "
             "exchanged. Put the old file back or, if this one is right, join the files again by "
             "`fuel-convert join`."
         )

@@ -197,6 +197,29 @@ def test_damage_is_said_with_the_part_where_it_is(tmp_path, capsys, is_joined):
     assert f"{part}: /x cannot be read: " in capsys.readouterr().err
 
 
+def test_damage_of_shapes_is_said_with_the_part_where_it_is(tmp_path, capsys):
+    with h5py.File(tmp_path / "part.hdf5", "w") as h5file:
+        x = h5file.create_dataset("x", (400,), dtype=h5py.vlen_dtype("i2"))
+        for number in range(400):
+            x[number] = [number]
+        shapes = h5file.create_dataset(
+            "s", data=numpy.ones((400, 1), "i4"), chunks=(40, 1), compression="gzip"
+        )
+        shapes.make_scale("shapes")
+        x.dims[0].attach_scale(shapes)
+        h5file.attrs["split"] = H5PYDataset.create_split_array({"all": {"x": (0, 400)}})
+        place = shapes.id.get_chunk_info(3).byte_offset
+    convert(["join", str(tmp_path / "part.hdf5"), "-o", str(tmp_path), "-r", "all"])
+    with h5py.File(tmp_path / "all.hdf5", "r+") as h5file:
+        del h5file.attrs["joined_parts"]
+    with open(tmp_path / "part.hdf5", "r+b") as file:
+        file.seek(place)
+        file.write(bytes(10))
+
+    assert main([str(tmp_path / "all.hdf5")]) == 1
+    assert f"{tmp_path}/part.hdf5: /s cannot be read: " in capsys.readouterr().err
+
+
 def test_a_filter_that_is_not_there_is_named_with_the_part(tmp_path, capsys, monkeypatch):
     digits = ["digits", "-o", str(tmp_path), "--compression", "gzip"]
     convert(digits)

@@ -75,17 +75,9 @@ def _check_instructions(content: bytes) -> None:
 class _Unpickler(pickle.Unpickler):
     def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
-        self._left_to_encode = len(content)
-        self._known: dict[tuple[str, str], Any] = {
-            ("numpy.core.multiarray", "_reconstruct"): _Function(self._new_array),
-            ("numpy.core.multiarray", "scalar"): _Function(self._number),
-            ("numpy.core.numeric", "_frombuffer"): _Function(_array),
-            ("numpy", "ndarray"): "ndarray",
-            ("numpy", "dtype"): _Function(_Dtype),
-            ("_codecs", "encode"): _Function(self._encoded),
-            ("builtins", "bytes"): _Function(_bytes),
-            ("__builtin__", "bytes"): _Function(_bytes),
-        }
+        # What is known must not refer to this object: Python would never free it after an error,
+        # as it does not see what lies on the stack of an unpickler.
+        self._known = _Makers(len(content)).known()
 
     def find_class(self, module: str, name: str) -> Any:
         # Since its version 2, numpy calls its modules so.
@@ -94,13 +86,36 @@ class _Unpickler(pickle.Unpickler):
             raise ValueError(f"it asks for {module}.{name}")
         return self._known[old_module, name]
 
-    def _new_array(self, *_: Any) -> "_Array":
-        return _Array(self._encoded)
 
-    def _number(self, dtype: Any, content: Any) -> int | float | bool:
-        return _array(self._encoded(content), dtype, (), "C").item()
+class _Makers:
+    """What makes the arrays, numbers and bytes of one pickle.
 
-    def _encoded(self, content: Any, encoding: str = "latin1") -> bytes:
+    Parameters
+    ----------
+    num_bytes : int
+        How many bytes the pickle has.
+    """
+
+    def __init__(self, num_bytes: int) -> None:
+        self._left_to_encode = num_bytes
+
+    def known(self) -> dict[tuple[str, str], Any]:
+        """Give, for each name that a pickle may ask for, what it gets."""
+        return {
+            ("numpy.core.multiarray", "_reconstruct"): _Function(lambda *_: _Array(self.encoded)),
+            ("numpy.core.multiarray", "scalar"): _Function(self.number),
+            ("numpy.core.numeric", "_frombuffer"): _Function(_array),
+            ("numpy", "ndarray"): "ndarray",
+            ("numpy", "dtype"): _Function(_Dtype),
+            ("_codecs", "encode"): _Function(self.encoded),
+            ("builtins", "bytes"): _Function(_bytes),
+            ("__builtin__", "bytes"): _Function(_bytes),
+        }
+
+    def number(self, dtype: Any, content: Any) -> int | float | bool:
+        return _array(self.encoded(content), dtype, (), "C").item()
+
+    def encoded(self, content: Any, encoding: str = "latin1") -> bytes:
         """Give bytes, which are texts in pickles of Python 2, and before protocol 3 of Python 3."""
         if not isinstance(content, str):
             return content

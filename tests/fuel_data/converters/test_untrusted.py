@@ -1,5 +1,6 @@
 """Files made to do harm: what they ask for is refused before it happens."""
 
+import gc
 import gzip
 import io
 import pickle
@@ -124,6 +125,20 @@ def test_a_pickle_takes_no_more_memory_than_its_bytes_and_no_time_for_its_errors
             load_plain_pickle(shapes, "x")
 
     assert peak_of(read) < 2**20
+
+
+def test_nothing_stays_of_a_pickle_that_is_refused():
+    content = pickle.dumps({"x": numpy.arange(9)}, 4).replace(b"i8", b"O8")
+
+    def refuse():
+        with pytest.raises(ValueError, match="an array of dtype 'O8'"):
+            load_plain_pickle(content, "x")
+        gc.collect()
+        return len(gc.get_objects())
+
+    refuse()
+    first = refuse()
+    assert max(refuse() for _ in range(5)) < first + 10
 
 
 def tar_of(*members):

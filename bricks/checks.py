@@ -105,9 +105,7 @@ def check_same_shape(application: str, **inputs: Variable) -> None:
         )
 
 
-def check_at_run_time(
-    message: str, variable: Variable, lengths: Sequence[int | None]
-) -> Variable:
+def check_at_run_time(message: str, variable: Variable, lengths: Sequence[int | None]) -> Variable:
     """Let lengths that are not known before run time be compared then.
 
     What they are compared by are shapes, so nothing is computed for it on the device.

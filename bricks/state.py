@@ -310,9 +310,7 @@ class _Fit:
                     words = f"{name} ({there} in the state, {here} in the main loop)"
                     self._problems["of another shape or dtype"].append(words)
 
-    def compare_extensions(
-        self, extensions: Mapping[str, Any], states: Mapping[str, Any]
-    ) -> None:
+    def compare_extensions(self, extensions: Mapping[str, Any], states: Mapping[str, Any]) -> None:
         """Compare extensions with states. One without a state of its own may come and go."""
         here = {name for name, extension in extensions.items() if _counts(extension.get_state())}
         there = {name for name, state in states.items() if _counts(state)}

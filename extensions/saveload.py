@@ -196,9 +196,7 @@ class Checkpoint(SimpleExtension):
                 f"the folder {folder}. Change its permissions, or give another `path`."
             )
         if self.checkpoint_path.is_dir():
-            raise IsADirectoryError(
-                f"{self.name}: `path` must be a file; {self.path} is a folder."
-            )
+            raise IsADirectoryError(f"{self.name}: `path` must be a file; {self.path} is a folder.")
 
     def do(self, which_callback: str, *args: Any) -> None:
         """Save the main loop.

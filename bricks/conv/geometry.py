@@ -248,9 +248,7 @@ def check_fit_at_run_time(
     return input_
 
 
-def _too_short(
-    who: str, window: Window, axis: int, length: str, what: str, ways_out: str
-) -> str:
+def _too_short(who: str, window: Window, axis: int, length: str, what: str, ways_out: str) -> str:
     added = window.before + window.after
     return (
         f"{who}: the {what} covers {window.span} elements of axis {axis}, but the input has "

@@ -212,9 +212,7 @@ class Function:
     def __init__(self, inputs: Sequence[Variable], outputs: Any, options: _Options):
         for variable in inputs:
             if not isinstance(variable, Variable):
-                raise TypeError(
-                    f"function: `inputs` must be symbolic variables; got {variable!r}."
-                )
+                raise TypeError(f"function: `inputs` must be symbolic variables; got {variable!r}.")
         self.inputs = list(inputs)
         self.outputs = outputs
         self._options = options

@@ -122,9 +122,7 @@ def lower_eigh(op: nlinalg.Eigh, node: Apply, context: Context) -> Callable:
     """Compute eigenvalues and eigenvectors of a Hermitian matrix from one of its triangles."""
 
     def eigh(x: Any) -> tuple[jax.Array, jax.Array]:
-        values, vectors = jnp.linalg.eigh(
-            jnp.asarray(x), UPLO=op.UPLO, symmetrize_input=False
-        )
+        values, vectors = jnp.linalg.eigh(jnp.asarray(x), UPLO=op.UPLO, symmetrize_input=False)
         return values, vectors
 
     return eigh
@@ -251,9 +249,7 @@ def lower_solve(op: slinalg.Solve, node: Apply, context: Context) -> Callable:
 
 
 @lowering(slinalg.SolveTriangular)
-def lower_solve_triangular(
-    op: slinalg.SolveTriangular, node: Apply, context: Context
-) -> Callable:
+def lower_solve_triangular(op: slinalg.SolveTriangular, node: Apply, context: Context) -> Callable:
     """Solve a system of linear equations whose matrix is a triangle."""
     dtype = node.outputs[0].type.dtype
 
@@ -276,9 +272,7 @@ def lower_matrix_exponential(op: slinalg.Expm, node: Apply, context: Context) ->
 
 
 @lowering(slinalg.ExpmGrad)
-def lower_matrix_exponential_grad(
-    op: slinalg.ExpmGrad, node: Apply, context: Context
-) -> Callable:
+def lower_matrix_exponential_grad(op: slinalg.ExpmGrad, node: Apply, context: Context) -> Callable:
     """Compute the gradient of the exponential of a matrix.
 
     It is the derivative at the transposed matrix in the direction of the gradient, which is the

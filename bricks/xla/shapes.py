@@ -198,9 +198,7 @@ def lower_repeat(op: Any, node: Apply, context: Context) -> Callable:
 @lowering(basic.ExtractDiag)
 def lower_diagonal(op: Any, node: Apply, context: Context) -> Callable:
     """Take a diagonal."""
-    return lambda x: jnp.diagonal(
-        jnp.asarray(x), offset=op.offset, axis1=op.axis1, axis2=op.axis2
-    )
+    return lambda x: jnp.diagonal(jnp.asarray(x), offset=op.offset, axis1=op.axis1, axis2=op.axis2)
 
 
 @lowering(basic.AllocDiag)
@@ -231,8 +229,6 @@ def lower_fill_diagonal(op: Any, node: Apply, context: Context) -> Callable:
     return lambda x, value: jnp.fill_diagonal(
         jnp.asarray(x), jnp.asarray(value, x.dtype), inplace=False
     )
-
-
 
 
 @lowering(extra_ops.FillDiagonalOffset)

@@ -102,9 +102,10 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest(path):
 
 def test_two_members_of_one_name_are_refused_and_nothing_is_written(tmp_path):
     target = tmp_path / "twice"
-    with pytest.raises(ValueError, match="two members called 'a.npy'"), ArchiveWriter(
-        target
-    ) as writer:
+    with (
+        pytest.raises(ValueError, match="two members called 'a.npy'"),
+        ArchiveWriter(target) as writer,
+    ):
         writer.add_array("a", numpy.zeros(1))
         writer.add_array("a", numpy.zeros(1))
 
@@ -155,7 +156,8 @@ def test_no_flipped_bit_goes_by_unnoticed_where_it_matters(tmp_path):
     damaged = 0
     for position in range(len(content)):
         path.write_bytes(
-            content[:position] + bytes([content[position] ^ 1 << position % 8])
+            content[:position]
+            + bytes([content[position] ^ 1 << position % 8])
             + content[position + 1 :]
         )
         try:

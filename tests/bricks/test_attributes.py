@@ -78,7 +78,6 @@ def test_attributes_can_be_left_out():
     assert before.changed(SimpleNamespace(x=1, y=2)) == ({}, [])
 
 
-
 @pytest.mark.parametrize(
     ("value", "change"),
     [

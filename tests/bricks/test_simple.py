@@ -231,7 +231,6 @@ def test_a_class_that_is_none_of_them_costs_nan_also_in_a_column_of_unknown_widt
     numpy.testing.assert_allclose(slope[1], probabilities - [1, 0, 0], rtol=1e-5)
 
 
-
 def test_an_outcome_of_weight_zero_and_probability_zero_costs_nothing():
     x, y = tensor.matrix("x"), tensor.matrix("y")
     costs = Softmax().categorical_cross_entropy(y, x)
@@ -267,9 +266,7 @@ def test_softmax_over_time_folds_the_axes_and_unfolds_them():
         softmax.categorical_cross_entropy(y, x, extra_ndim=1),
     ]
 
-    values = compute(
-        outputs, {x: numpy.zeros((2, 3, 4), "float32"), y: numpy.zeros((2, 3), int)}
-    )
+    values = compute(outputs, {x: numpy.zeros((2, 3, 4), "float32"), y: numpy.zeros((2, 3), int)})
 
     numpy.testing.assert_array_equal(values[0], numpy.full((2, 3, 4), 0.25))
     numpy.testing.assert_allclose(values[1], numpy.full((2, 3), numpy.log(4)), rtol=1e-6)

@@ -78,9 +78,7 @@ class Regression:
         self.cost = (self.error**2).mean()
         self.cost.name = "cost"
         self.rule = Momentum(learning_rate=0.1, momentum=0.5)
-        self.algorithm = GradientDescent(
-            cost=self.cost, parameters=[self.W], step_rule=self.rule
-        )
+        self.algorithm = GradientDescent(cost=self.cost, parameters=[self.W], step_rule=self.rule)
 
     def loop(self, *extensions, **arguments):
         return MainLoop(self.algorithm, self.stream, extensions=extensions, **arguments)

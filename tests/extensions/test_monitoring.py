@@ -270,8 +270,6 @@ def test_an_algorithm_without_a_cost_is_not_watched(make_loop):
         make_loop(NonFiniteCost()).run()
 
 
-
-
 class TimeMajor:
     """Sequences with time first; the first batch has as many steps as examples."""
 

@@ -39,9 +39,7 @@ def lines(capsys):
 
 
 def test_lines_are_printed_when_it_is_no_terminal(make_loop, capsys):
-    make_loop(
-        FinishAfter(after_n_epochs=2), ProgressBar(plain_seconds=1e-9), records=RECORDS
-    ).run()
+    make_loop(FinishAfter(after_n_epochs=2), ProgressBar(plain_seconds=1e-9), records=RECORDS).run()
 
     assert lines(capsys) == [
         "Epoch 1: 1/3 batches, cost 0.5",

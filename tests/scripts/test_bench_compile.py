@@ -51,9 +51,7 @@ def test_the_quick_mode_compares_a_model_without_pytorch():
     assert done.returncode == 0, done.stderr
     machine, *_ = done.stdout.splitlines()
     assert "cores" in machine and "jax" in machine
-    (times,) = (
-        line for line in done.stdout.splitlines() if "MLP" in line and "+" not in line
-    )
+    (times,) = (line for line in done.stdout.splitlines() if "MLP" in line and "+" not in line)
     title, stack, ours, theirs, ratio, *others = times.rsplit(maxsplit=8)
     assert (title, stack, others) == ("MLP 784-500-500-10, batch 128", "default", ["–"] * 4)
     assert math.isclose(float(ratio), float(ours) / float(theirs), rel_tol=0.05)

@@ -18,9 +18,9 @@ CASES = {
     "its mean": lambda x, t: nnet.categorical_crossentropy(softmax(x, axis=1), t).mean(),
     "with a bias": lambda x, t: nnet.categorical_crossentropy(softmax(x + x[0], axis=-1), t),
     "by log-softmax": lambda x, t: -log_softmax(x, axis=-1)[tensor.arange(t.shape[0]), t].sum(),
-    "by the logarithm of a softmax": lambda x, t: -tensor.log(softmax(x, axis=-1))[
-        tensor.arange(t.shape[0]), t
-    ].mean(),
+    "by the logarithm of a softmax": lambda x, t: (
+        -tensor.log(softmax(x, axis=-1))[tensor.arange(t.shape[0]), t].mean()
+    ),
     "fused": lambda x, t: list(nnet.crossentropy_softmax_argmax_1hot_with_bias(x, x[0] * 2, t)),
     "fused without the class": lambda x, t: list(nnet.crossentropy_softmax_1hot(x, t)),
     "fused with a bias": lambda x, t: list(nnet.crossentropy_softmax_1hot_with_bias(x, x[0], t)),

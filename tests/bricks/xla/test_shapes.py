@@ -145,18 +145,14 @@ def test_choices_outside_are_wrapped_or_clipped(mode):
 
     chosen = xla.function([places, choices], tensor.choose(places, choices, mode=mode))
 
-    numpy.testing.assert_array_equal(
-        chosen(wanted, table), numpy.choose(wanted, table, mode=mode)
-    )
+    numpy.testing.assert_array_equal(chosen(wanted, table), numpy.choose(wanted, table, mode=mode))
 
 
 def test_a_diagonal_may_be_chosen_by_an_integer_argument():
     x, k = tensor.dmatrix("x"), tensor.lscalar("k")
     overwrite = xla.function([x, k], tensor.fill_diagonal_offset(x, 7.0, k))
 
-    numpy.testing.assert_array_equal(
-        overwrite(numpy.zeros((2, 3)), -1), [[0, 0, 0], [7, 0, 0]]
-    )
+    numpy.testing.assert_array_equal(overwrite(numpy.zeros((2, 3)), -1), [[0, 0, 0], [7, 0, 0]])
 
 
 def test_counts_of_numbers_have_no_shape_that_is_known():

@@ -42,8 +42,7 @@ def test_what_is_no_plain_data_is_refused():
 
 def test_the_digest_is_the_same_in_processes_with_different_hash_seeds():
     program = (
-        "from fuel_data.utils.digests import digest\n"
-        "print(digest({'a': 1, 'b': [None, 2.5]}))"
+        "from fuel_data.utils.digests import digest\nprint(digest({'a': 1, 'b': [None, 2.5]}))"
     )
     printed = {
         subprocess.run(

@@ -27,9 +27,7 @@ def test_pillow_is_given_and_a_missing_one_is_named_with_the_way_to_get_it(monke
         return import_(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", without_pillow)
-    with pytest.raises(
-        ImportError, match="^Thumbnails needs Pillow: pip install Pillow"
-    ):
+    with pytest.raises(ImportError, match="^Thumbnails needs Pillow: pip install Pillow"):
         import_pillow("Thumbnails")
 
 

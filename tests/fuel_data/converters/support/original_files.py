@@ -124,10 +124,7 @@ def cifar100(num=4, dumps=pickle_of_python_2):
         }
         for name in ("train", "test")
     }
-    members = {
-        f"cifar-100-python/{name}": dumps(of_split)
-        for name, of_split in splits.items()
-    }
+    members = {f"cifar-100-python/{name}": dumps(of_split) for name, of_split in splits.items()}
     return tar(members), splits
 
 

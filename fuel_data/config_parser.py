@@ -20,6 +20,8 @@ data_path          FUEL_DATA_PATH         folders in which data sets are looked 
                                           ``PATH`` is; a folder under the user's data directory
 local_data_path    FUEL_LOCAL_DATA_PATH   folder on a disk of this machine for copies of HDF5 files
                                           on slow storage, see `fuel_data.utils.cache`; none
+max_disk_usage     FUEL_MAX_DISK_USAGE    the part of that disk that may be full after a file has
+                                          been copied, above 0, at most 1; 0.9
 default_seed       FUEL_DEFAULT_SEED      seed of what is random and was given none; 1
 floatX             FUEL_FLOATX            dtype of floating point data; float32
 extra_converters   FUEL_EXTRA_CONVERTERS  modules or files (NAME.py) with further converters,
@@ -265,6 +267,29 @@ def folders(value: Any) -> list[str]:
     return [os.fspath(folder) for folder in value]
 
 
+def fraction(value: Any) -> float:
+    """Make a number above 0 and at most 1 from a number, or from a text such as ``0.9``.
+
+    Parameters
+    ----------
+    value : float or str
+        What was set.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If it is another number, or none.
+    """
+    number = float(value)
+    if not 0 < number <= 1:
+        raise ValueError("expected a number above 0 and at most 1")
+    return number
+
+
 def user_data_folder(application: str) -> str:
     """Say where the data of a program belong in the user's home on this system.
 
@@ -294,6 +319,7 @@ def _default_data_path() -> list[str]:
 config = Configuration(env_var="FUEL_CONFIG", path="~/.fuelrc")
 config.add_config("data_path", folders, default=_default_data_path, env_var="FUEL_DATA_PATH")
 config.add_config("local_data_path", str, default="", env_var="FUEL_LOCAL_DATA_PATH")
+config.add_config("max_disk_usage", fraction, default=0.9, env_var="FUEL_MAX_DISK_USAGE")
 config.add_config("default_seed", int, default=1, env_var="FUEL_DEFAULT_SEED")
 config.add_config("extra_converters", words, default="", env_var="FUEL_EXTRA_CONVERTERS")
 config.add_config("extra_downloaders", words, default="", env_var="FUEL_EXTRA_DOWNLOADERS")

@@ -13,7 +13,7 @@ KEY is a digest of the file's path, size, time and a sample of its bytes, so fil
 not meet, and a file that has changed is copied anew. A copy is written beside its place, flushed
 and renamed, so it is whole or not there; what a process left that was killed is removed by the next
 one that wants the file or its room. When room is needed, copies that nobody uses are removed, those
-first that were used longest ago.
+first that were used longest ago. The setting `max_disk_usage` says how full the disk may become.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ import threading
 from pathlib import Path
 
 from fuel_data.utils.digests import digest, fingerprint
-from fuel_data.utils.disk import MAX_DISK_USAGE, has_room
+from fuel_data.utils.disk import has_room
 from fuel_data.utils.files import wait_for_disk
 from fuel_data.utils.lock import locked, take_lock
 
@@ -79,7 +79,7 @@ def cache_file(path: str | os.PathLike[str]) -> str:
     try:
         os.makedirs(root, exist_ok=True)
         with _threads:
-            return str(_Copy(original, Path(root)).get())
+            return str(_Copy(original, Path(root), config.max_disk_usage).get())
     except OSError as error:
         logger.warning("%s is read where it is, not copied to %s: %s", path, root, error)
         return path
@@ -151,11 +151,14 @@ class _Copy:
         Its path, without links.
     root : Path
         Folder of all copies.
+    max_disk_usage : float
+        The part of its disk that may be full when the copy is there.
     """
 
-    def __init__(self, original: str, root: Path) -> None:
+    def __init__(self, original: str, root: Path, max_disk_usage: float) -> None:
         self.original = original
         self.root = root
+        self.max_disk_usage = max_disk_usage
         self.fingerprint = fingerprint(original)
         parts = [original, *_version(os.stat(original)), self.fingerprint["content"]]
         self.folder = root / digest(parts)
@@ -217,7 +220,7 @@ class _Copy:
         logger.info("copying %s to %s", self.original, self.path)
         try:
             with locked(self.root / "lock"):
-                _make_room(self.root, self.fingerprint["size"])
+                _make_room(self.root, self.fingerprint["size"], self.max_disk_usage)
                 _reserve(part, self.fingerprint["size"])
             _fill(self.original, part)
             if fingerprint(str(part)) != self.fingerprint:
@@ -235,17 +238,17 @@ def _remove_if_empty(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make_room(root: Path, size: int) -> None:
+def _make_room(root: Path, size: int, max_disk_usage: float) -> None:
     """Remove copies that nobody uses until a file of this size may be written."""
-    if has_room(root, size):
+    if has_room(root, size, max_disk_usage):
         return
     for folder in _by_last_use(root):
         _remove_unused(folder)
-        if has_room(root, size):
+        if has_room(root, size, max_disk_usage):
             return
     raise OSError(
-        f"{size:,} bytes more would fill its disk to over {MAX_DISK_USAGE:.0%}, and all copies "
-        "that are there are in use"
+        f"{size:,} bytes more would fill its disk to over {max_disk_usage:.0%}, which the setting "
+        "`max_disk_usage` says, and no copy is there that nobody uses"
     )
 
 

@@ -19,10 +19,10 @@ def disk_usage(path: str | os.PathLike[str]) -> tuple[int, int]:
     Returns
     -------
     total, used : int
-        In bytes. What is kept for the administrator counts as used.
+        In bytes, as ``df`` counts: what is kept for the administrator is no part of the total.
     """
     usage = shutil.disk_usage(path)
-    return usage.total, usage.total - usage.free
+    return usage.used + usage.free, usage.used
 
 
 def safe_mkdir(folder_name: str | os.PathLike[str], force_perm: int | None = None) -> None:

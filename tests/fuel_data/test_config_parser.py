@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fuel_data.config_parser import Configuration, boolean, config, folders, words
+from fuel_data.config_parser import Configuration, boolean, config, folders, fraction, words
 from fuel_data.exceptions import ConfigurationError
 
 
@@ -135,7 +135,9 @@ def test_defaults_are_usable(monkeypatch):
     monkeypatch.setenv("FUEL_CONFIG", os.devnull)
     monkeypatch.delenv("FUEL_FLOATX", raising=False)
     monkeypatch.delenv("FUEL_DEFAULT_SEED", raising=False)
+    monkeypatch.delenv("FUEL_MAX_DISK_USAGE", raising=False)
     assert (config.floatX, config.default_seed, config.local_data_path) == ("float32", 1, "")
+    assert config.max_disk_usage == 0.9
 
 
 def test_booleans_are_read_from_words():
@@ -149,6 +151,13 @@ def test_a_setting_of_type_bool_understands_false():
     settings = Configuration()
     settings.add_config("loud", bool, default="false")
     assert settings.loud is False
+
+
+def test_a_part_of_a_disk_is_a_number_above_0_and_at_most_1():
+    assert [fraction(value) for value in ("0.9", 0.5, 1)] == [0.9, 0.5, 1.0]
+    for wrong in (0, "1.5", "-0.1", "nan"):
+        with pytest.raises(ValueError, match="expected a number above 0 and at most 1"):
+            fraction(wrong)
 
 
 def test_words_and_folders_are_read_from_text_and_lists():

@@ -11,15 +11,16 @@ import pytest
 
 from fuel_data import config
 from fuel_data.datasets import H5PYDataset
-from fuel_data.utils import cache
+from fuel_data.utils import cache, disk
 
 MAY_GO = 1
 
 
 @pytest.fixture
 def slow(tmp_path, monkeypatch):
-    """A folder of originals; copies go to ``local`` beside it."""
+    """A folder of originals; copies go to ``local`` beside it, however full the disk is."""
     monkeypatch.setenv("FUEL_LOCAL_DATA_PATH", str(tmp_path / "local"))
+    monkeypatch.setenv("FUEL_MAX_DISK_USAGE", "1")
     monkeypatch.setattr(cache, "_in_use", {})
     folder = tmp_path / "slow"
     folder.mkdir()
@@ -46,7 +47,7 @@ def copies(slow):
 def limit_disk(monkeypatch, slow, limit):
     """Let the disk hold copies of so many bytes in all."""
 
-    def has_room(folder, num_bytes):
+    def has_room(folder, num_bytes, max_disk_usage):
         return sum(path.stat().st_size for path in copies(slow)) + num_bytes <= limit
 
     monkeypatch.setattr(cache, "has_room", has_room)
@@ -173,12 +174,22 @@ def test_what_somebody_uses_stays_and_the_original_is_read(slow, monkeypatch, ca
 
     assert cache.cache_file(second) == str(second)
 
-    assert "would fill its disk to over 90%, and all copies that are there are in use" in (
-        caplog.text
-    )
+    assert "4 bytes more would fill its disk to over 100%, which the setting" in caplog.text
+    assert "no copy is there that nobody uses" in caplog.text
     assert list(map(str, copies(slow))) == [first]
     forget(first)
     assert cache.cache_file(second) != str(second)
+
+
+@pytest.mark.parametrize(("allowed", "is_copied"), [(None, False), ("0.92", True)])
+def test_the_setting_says_how_full_the_disk_may_become(slow, monkeypatch, allowed, is_copied):
+    monkeypatch.setattr(disk, "disk_usage", lambda path: (1000, 908))
+    monkeypatch.delenv("FUEL_MAX_DISK_USAGE")
+    if allowed is not None:
+        monkeypatch.setenv("FUEL_MAX_DISK_USAGE", allowed)
+    original = write(slow / "a.bin", b"content")
+
+    assert (cache.cache_file(original) != str(original)) is is_copied
 
 
 def test_a_full_disk_leaves_nothing_behind(slow, monkeypatch, caplog):

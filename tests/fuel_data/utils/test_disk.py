@@ -1,6 +1,7 @@
 import os
 import shutil
 import stat
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +11,14 @@ from fuel_data.utils import disk
 def test_usage_is_that_of_the_disk(tmp_path):
     total, used = disk.disk_usage(tmp_path)
 
-    assert total == shutil.disk_usage(tmp_path).total
-    assert 0 < used <= total
+    assert 0 < used <= total <= shutil.disk_usage(tmp_path).total
+
+
+def test_what_is_kept_for_the_administrator_is_neither_used_nor_free(tmp_path, monkeypatch):
+    blocks = SimpleNamespace(f_frsize=4, f_blocks=100, f_bfree=60, f_bavail=35)
+    monkeypatch.setattr(os, "statvfs", lambda path: blocks)
+
+    assert disk.disk_usage(tmp_path) == (4 * 75, 4 * 40)
 
 
 def test_a_folder_is_made_with_those_above_it_even_if_its_name_is_relative(tmp_path, monkeypatch):

@@ -64,10 +64,12 @@ class ChunkedValues:
         num_chunks = -(-len(dataset) // self._rows)
         num_slots = min(num_chunks, max(1, max_bytes // max(1, self._rows * example)))
         # What is not used takes no memory.
-        self._slots = numpy.empty((num_slots * self._rows, *dataset.shape[1:]), dataset.dtype)
+        self._slots = numpy.empty((num_slots, self._rows, *dataset.shape[1:]), dataset.dtype)
+        self._examples = self._slots.reshape(num_slots * self._rows, *dataset.shape[1:])
         self._slot_of = numpy.full(num_chunks, -1, dtype=numpy.int64)
         self._chunk_in = numpy.full(num_slots, -1, dtype=numpy.int64)
-        self._last_used = numpy.full(num_slots, -1, dtype=numpy.int64)
+        # Numbers of requests; at first negative, so that slots are taken in the order of memory.
+        self._last_used = numpy.arange(-num_slots, 0)
         self._num_requests = 0
         self._lock = threading.Lock()
 
@@ -109,21 +111,34 @@ class ChunkedValues:
             slots = self._slot_of[chunks]
             if (slots >= 0).all():
                 self._use(slots)
-                return self._slots.take(slots * self._rows + rows, axis=0, mode="clip")
-            return self._read_missing(chunks, rows)
+                return self._take(slots, rows)
+            wanted, number_of = numpy.unique(chunks, return_inverse=True)
+            if len(wanted) <= len(self._chunk_in):
+                self._load(wanted)
+                return self._take(self._slot_of[chunks], rows)
+            return self._read_in_parts(chunks, rows, wanted, number_of)
+
+    def _take(self, slots: numpy.ndarray, rows: numpy.ndarray) -> numpy.ndarray:
+        return self._examples.take(slots * self._rows + rows, axis=0, mode="clip")
 
     def _use(self, slots: numpy.ndarray) -> None:
         self._num_requests += 1
         self._last_used[slots] = self._num_requests
 
-    def _read_missing(self, chunks: numpy.ndarray, rows: numpy.ndarray) -> numpy.ndarray:
-        found = numpy.empty((len(chunks), *self._slots.shape[1:]), self._slots.dtype)
-        unique, number_of = numpy.unique(chunks, return_inverse=True)
-        for first in range(0, len(unique), len(self._chunk_in)):
-            wanted = unique[first : first + len(self._chunk_in)]
-            self._load(wanted)
-            here = (number_of >= first) & (number_of < first + len(wanted))
-            found[here] = self._slots[self._slot_of[chunks[here]] * self._rows + rows[here]]
+    def _read_in_parts(
+        self,
+        chunks: numpy.ndarray,
+        rows: numpy.ndarray,
+        wanted: numpy.ndarray,
+        number_of: numpy.ndarray,
+    ) -> numpy.ndarray:
+        """Read examples of more chunks than fit into memory at once."""
+        found = numpy.empty((len(chunks), *self._examples.shape[1:]), self._examples.dtype)
+        for first in range(0, len(wanted), len(self._chunk_in)):
+            part = wanted[first : first + len(self._chunk_in)]
+            self._load(part)
+            here = (number_of >= first) & (number_of < first + len(part))
+            found[here] = self._take(self._slot_of[chunks[here]], rows[here])
         return found
 
     def _load(self, wanted: numpy.ndarray) -> None:
@@ -134,24 +149,27 @@ class ChunkedValues:
         if not len(missing):
             return
         oldest = numpy.argpartition(self._last_used, len(missing) - 1)[: len(missing)]
+        oldest.sort()
         forgotten = self._chunk_in[oldest]
         self._slot_of[forgotten[forgotten >= 0]] = -1
         self._chunk_in[oldest] = -1
-        firsts = (oldest * self._rows).tolist()
         breaks = (numpy.flatnonzero(numpy.diff(missing) > 1) + 1).tolist()
         for begin, end in zip([0, *breaks], [*breaks, len(missing)], strict=True):
-            self._load_run(int(missing[begin]), firsts[begin:end])
+            self._load_run(int(missing[begin]), oldest[begin:end])
         # Only now: an error above must not leave a slot that claims to hold its chunk.
         self._chunk_in[oldest], self._slot_of[missing] = missing, oldest
         self._use(oldest)
 
-    def _load_run(self, chunk: int, firsts: list[int]) -> None:
-        """Read chunks that follow each other at once; `firsts` says where in memory each begins."""
+    def _load_run(self, chunk: int, slots: numpy.ndarray) -> None:
+        """Read chunks that follow each other at once, each into its slot."""
         start = chunk * self._rows
-        values = read_values(self._dataset, slice(start, start + len(firsts) * self._rows))
-        for number, first in enumerate(firsts):
-            part = values[number * self._rows : (number + 1) * self._rows]
-            self._slots[first : first + len(part)] = part
+        values = read_values(self._dataset, slice(start, start + len(slots) * self._rows))
+        num_whole, num_left = divmod(len(values), self._rows)
+        num_examples = num_whole * self._rows
+        whole = values[:num_examples].reshape(num_whole, *self._slots.shape[1:])
+        self._slots[slots[:num_whole]] = whole
+        if num_left:
+            self._slots[slots[-1], :num_left] = values[num_examples:]
 
 
 def is_in_chunks(dataset: h5py.Dataset) -> bool:

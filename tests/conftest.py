@@ -1,6 +1,7 @@
-"""What holds in every test: no settings or data of the user, and no process left behind."""
+"""What holds in every test: no settings or data of the user, no process or file left behind."""
 
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,6 +26,19 @@ def settings_of_nobody(tmp_path_factory):
         patch.setenv("HOME", str(home))
         for kind in ("DATA_HOME", "CONFIG_HOME", "CACHE_HOME", "RUNTIME_DIR"):
             patch.delenv(f"XDG_{kind}", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files_go(tmp_path_factory):
+    """Remove what is left of temporary files: Aesara writes each function of its own as one."""
+    # The folders of tests stay in the system's one, where pytest keeps the last of them.
+    tmp_path_factory.getbasetemp()
+    with (
+        tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(tempfile, "tempdir", folder)
         yield
 
 

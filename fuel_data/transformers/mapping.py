@@ -212,11 +212,16 @@ class Filter(Transformer):
         raise StopIteration
 
     def _is_kept(self, answer: Any) -> bool:
-        is_array = isinstance(answer, numpy.ndarray)
-        if answer is not None and not (is_array and answer.size != 1):
+        # Python calls any list true that is not empty, [False] too.
+        if isinstance(answer, (list, tuple)):
+            got = f"a {type(answer).__name__} of {len(answer)}"
+        elif answer is None:
+            got = "None"
+        elif numpy.size(answer) != 1:
+            got = f"an answer of shape {numpy.shape(answer)}"
+        else:
             return bool(answer)
         kind = "examples" if self.produces_examples else "whole batches"
-        got = "None" if answer is None else f"an answer of shape {numpy.shape(answer)}"
         way_out = "" if self.produces_examples else " To choose examples, put Unpack below."
         raise ValueError(
             f"Filter: it keeps {kind} or leaves them out, so the function must give one true or "

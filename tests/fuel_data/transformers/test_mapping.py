@@ -58,6 +58,10 @@ def test_filter_wants_one_answer_for_each_item(batches, examples):
         next(iter(Filter(batches, lambda data: data[0] > 1)))
     with pytest.raises(ValueError, match=r"keeps examples .*; got None\.$"):
         next(iter(Filter(examples, lambda data: None)))
+    with pytest.raises(ValueError, match=r"got a list of 2\. To choose examples, put Unpack below"):
+        next(iter(Filter(batches, lambda data: [x > 1 for x in data[0]])))
+    with pytest.raises(ValueError, match=r"got a tuple of 1\.$"):
+        next(iter(Filter(examples, lambda data: (False,))))
     assert [data[0] for data in Filter(examples, lambda data: numpy.array([data[0] > 1]))] == [2, 3]
 
 

@@ -15,6 +15,7 @@ from fuel_data.iterator import (
     IteratorStage,
     Stage,
     check_state,
+    place_at_level,
     place_over,
     restarting,
 )
@@ -62,9 +63,6 @@ class AbstractDataStream(NamedKeywords, ABC):
     epochs_begun : int
         Number of the epoch that `get_epoch_iterator` gives next.
     """
-
-    # Whether what is below it is read in another process, where places are counted anew.
-    _is_served = False
 
     # So that a subclass need not call __init__ if it has nothing to say.
     iteration_scheme: IterationScheme | None = None
@@ -340,6 +338,15 @@ class AbstractDataStream(NamedKeywords, ABC):
     def __str__(self) -> str:
         return draw(self, NO_ARGUMENTS)
 
+    @property
+    def _num_levels(self) -> int:
+        """How many pipelines, one inside the other, name places below this one's for themselves.
+
+        Those in other processes do, and streams that make their own iterators. A place says how
+        many are below it, so that no two draw the same random numbers.
+        """
+        return max(map(_levels, self._children()), default=0)
+
     # What follows is the life of a stage; see `fuel_data.transformers.base`.
 
     def _children(self) -> Sequence[Any]:
@@ -537,9 +544,13 @@ def open_child(stream: Any, epoch: int, branch: str) -> Any:
     Stage or IteratorStage
     """
     if _makes_own_iterators(stream):
-        # Its stages are numbered elsewhere; the letter keeps their places apart from ours.
-        return IteratorStage(restarting(stream, epoch), epoch, f"{branch}/s0")
+        place = place_at_level(branch, _levels(stream))
+        return IteratorStage(restarting(stream, epoch), epoch, place)
     return stream.open_stage(epoch, branch)
+
+
+def _levels(stream: Any) -> int:
+    return getattr(stream, "_num_levels", 0) + _makes_own_iterators(stream)
 
 
 def check_is_stream(who: str, name: str, stream: Any) -> None:

@@ -248,6 +248,24 @@ class IteratorStage(OpaqueStage):
             self._iterator.close()
 
 
+def place_at_level(branch: str, level: int) -> str:
+    """Name the place of what is read by a pipeline that names places for itself.
+
+    Parameters
+    ----------
+    branch : str
+        Tells the branches of a pipeline apart.
+    level : int
+        How many such pipelines there are, one inside the other. Each is a letter, which keeps
+        their places apart from those above.
+
+    Returns
+    -------
+    str
+    """
+    return f"{branch}/{'s' * level}0"
+
+
 def place_over(branch: str, children: Sequence[Any]) -> str:
     """Name the place of a stage; it keeps its place when others are put above it.
 

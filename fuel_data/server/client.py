@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.axes import AxisLabels, of_sources
-from fuel_data.iterator import FORMAT, OpaqueStage
+from fuel_data.iterator import FORMAT, OpaqueStage, place_at_level
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
@@ -181,6 +181,11 @@ class ServerDataStream(AbstractDataStream):
         """How many examples an epoch has, in batches or not; None if that is not known."""
         return self._said("num_examples")
 
+    @property
+    def _num_levels(self) -> int:
+        """How many pipelines name places for themselves: that of the server, and those below."""
+        return 1 + self._said("num_levels")
+
     def digest(self) -> str:
         """Give the digest of the served pipeline; see `AbstractDataStream.digest`."""
         return self._said("digest")
@@ -194,8 +199,6 @@ class ServerDataStream(AbstractDataStream):
         raise ValueError(
             "ServerDataStream.get_data: read next(stream.get_epoch_iterator()) instead."
         )
-
-    _is_served = True
 
     def open_stage(self, epoch: int, branch: str = "") -> Any:
         """Open an epoch; see `AbstractDataStream.open_stage`.
@@ -211,7 +214,7 @@ class ServerDataStream(AbstractDataStream):
         -------
         ServedStage
         """
-        return ServedStage(self, epoch, f"{branch}/s0")
+        return ServedStage(self, epoch, branch)
 
     def close(self) -> None:
         """End the server if it is our own, and the connections. Reading starts it again."""
@@ -289,14 +292,14 @@ class ServedStage(OpaqueStage):
         Whose stage this is.
     epoch : int
         Number of the epoch.
-    place : str
-        Place in the pipeline on this side.
+    branch : str
+        Branch of the pipeline on this side.
     """
 
-    def __init__(self, stream: ServerDataStream, epoch: int, place: str) -> None:
+    def __init__(self, stream: ServerDataStream, epoch: int, branch: str) -> None:
         self.stream = stream
         self.epoch = epoch
-        self.place = place
+        self.branch = branch
         self._position: dict[str, Any] | None = None
         self._index = 0
         self._connection: Connection | None = None
@@ -305,6 +308,11 @@ class ServedStage(OpaqueStage):
         self._ahead = 0
         self._limit = 0
         self._ended = False
+
+    @property
+    def place(self) -> str:
+        """Place in the pipeline on this side, from which those above it follow."""
+        return place_at_level(self.branch, self.stream._num_levels)
 
     def __next__(self) -> tuple:
         if self._ended:

@@ -10,7 +10,7 @@ hello    client       ``protocol``, ``token``
 welcome  server       ``protocol`` and what the stream says of itself: ``sources``,
                       ``produces_examples``, ``axis_labels``, ``metadata`` (open: unknown keys are
                       passed on; dtypes are among it where they are known), ``num_batches``,
-                      ``num_examples``, ``digest``, ``pipeline`` (its repr)
+                      ``num_examples``, ``num_levels``, ``digest``, ``pipeline`` (its repr)
 refused  server       ``reason``: another protocol, a wrong token, a message out of order;
                       ``token``: whether it is the token; ``hello``: whether it is that the client
                       has not said hello
@@ -62,7 +62,7 @@ from typing import Any
 from fuel_data.axes import labels_of
 from fuel_data.server.errors import WireError
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 HEARTBEAT = 2.0
 """Seconds between two signs of life, and how long one is waited for."""
 
@@ -92,6 +92,7 @@ def describe_stream(stream: Any) -> dict[str, Any]:
         "metadata": dict(stream.metadata),
         "num_batches": stream.num_batches,
         "num_examples": stream.num_examples,
+        "num_levels": stream._num_levels,
         "digest": stream.digest(),
         "pipeline": repr(stream),
     }

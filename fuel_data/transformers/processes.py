@@ -56,8 +56,6 @@ class MultiProcessing(Transformer):
     [[0, 1], [2, 3], [4, 5]]
     """
 
-    _is_served = True
-
     def __init__(
         self, data_stream: AbstractDataStream, max_store: int = 100, **kwargs: Any
     ) -> None:
@@ -84,6 +82,11 @@ class MultiProcessing(Transformer):
     def num_examples(self) -> int | None:
         """How many examples an epoch has, in batches or not; None if that is not known."""
         return self.data_stream.num_examples
+
+    @property
+    def _num_levels(self) -> int:
+        """How many pipelines name places for themselves: that of the process, and those below."""
+        return 1 + super()._num_levels
 
     @property
     def holds_anything(self) -> bool:
@@ -124,7 +127,7 @@ class MultiProcessing(Transformer):
         if branch not in self._processes:
             stream = _OnBranch(self.data_stream, branch)
             self._processes[branch] = BackgroundStream(stream, hwm=self.max_store)
-        return BackgroundStage(self._processes[branch], epoch, f"{branch}/{'s' * _levels(self)}0")
+        return BackgroundStage(self._processes[branch], epoch, branch)
 
     def close(self) -> None:
         """End the process, and let go of what is open below. Reading starts it again."""
@@ -135,15 +138,6 @@ class MultiProcessing(Transformer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_processes": {}}
-
-
-def _levels(stream: Any) -> int:
-    """Count the processes, one behind the other, through which a stream is read.
-
-    Each has places of its own, lest two streams draw the same random numbers.
-    """
-    below = stream._children() if hasattr(stream, "_children") else ()
-    return getattr(stream, "_is_served", False) + max(map(_levels, below), default=0)
 
 
 class _OnBranch(Transformer):

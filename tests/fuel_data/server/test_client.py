@@ -19,7 +19,7 @@ from fuel_data.server.recipe import Recipe
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing.checks import check_resumption, same_data
 from fuel_data.testing.pipelines import STREAMS
-from fuel_data.transformers import Mapping
+from fuel_data.transformers import Mapping, MultiProcessing
 
 
 def epochs(stream, number=2):
@@ -159,6 +159,23 @@ def test_a_transformer_on_this_side_draws_other_numbers_than_one_on_the_server()
         here = Mapping(client, draw, random=True, seed=1)
 
         assert next(here.get_epoch_iterator())[0] != next(client.get_epoch_iterator(epoch=0))[0]
+
+
+def test_each_of_a_chain_of_servers_draws_other_numbers():
+    def draw(batch, rng):
+        return (rng.integers(2**62, size=1), batch[1])
+
+    def over(stream):
+        return Mapping(stream, draw, random=True, seed=1)
+
+    with client_of(over(recipes.counted())) as first, client_of(over(first)) as second:
+        streams = [first, second, over(second), MultiProcessing(second)]
+        firsts = [int(next(stream.get_epoch_iterator(epoch=0))[0][0]) for stream in streams]
+
+        assert [stream._num_levels for stream in streams] == [1, 2, 2, 3]
+        assert firsts[3] == firsts[1]
+        assert len(set(firsts[:3])) == 3
+        streams[3].close()
 
 
 def test_reading_ahead_goes_as_far_as_the_credits_and_further_when_batches_are_taken():

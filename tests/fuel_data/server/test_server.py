@@ -17,7 +17,7 @@ from fuel_data.server.server import Server, start_server
 from fuel_data.server.wire import pack, unpack
 from fuel_data.transformers import Mapping
 
-HELLO = {"type": "hello", "protocol": 1, "token": None}
+HELLO = {"type": "hello", "protocol": 2, "token": None}
 OPEN = {"type": "open", "epoch": 0, "credits": 2, "state": None, "after": None}
 
 
@@ -65,13 +65,14 @@ def test_the_welcome_says_what_the_stream_is(connect):
     assert welcome.pop("pipeline").startswith("DataStream(")
     assert welcome == {
         "type": "welcome",
-        "protocol": 1,
+        "protocol": 2,
         "sources": ("x", "y"),
         "produces_examples": False,
         "axis_labels": {"x": ("batch", "feature"), "y": ("batch",)},
         "metadata": {"x": {"unit": "volt", "dtype": "int64"}},
         "num_batches": 5,
         "num_examples": 10,
+        "num_levels": 0,
         "digest": recipes.counted().digest(),
     }
 
@@ -165,7 +166,7 @@ def test_a_state_of_another_pipeline_is_an_error(connect):
 @pytest.mark.parametrize(
     ("messages", "reason"),
     [
-        ([{**HELLO, "protocol": 9}], "speaks version 1 of the protocol, the client 9. Install"),
+        ([{**HELLO, "protocol": 9}], "speaks version 2 of the protocol, the client 9. Install"),
         ([OPEN], "the client sent 'open' before it said hello"),
         ([{"type": "dance"}], "expected one of the messages hello, open, more; got {'type'"),
         ([7], "expected one of the messages"),

@@ -19,7 +19,7 @@ from fuel_data.transformers import Mapping, Merge, MultiProcessing, Rename
 
 sys.path.append(str(Path(__file__).with_name("support")))
 
-from process_helpers import fails_at_six, with_process
+from process_helpers import OwnIterators, draw, fails_at_six, with_process
 
 ROOT = Path(__file__).parents[3]
 CASES = {case.name: case for case in STREAMS}
@@ -82,6 +82,16 @@ def test_a_pickled_iterator_goes_on_in_another_process_from_where_it_was():
     restored = pickle.loads(saved)
     with restored.data_stream as stream:
         assert same_data([given + list(restored), list(stream)], expected)
+
+
+def test_what_is_drawn_over_iterators_of_a_streams_own_and_here_differs():
+    below = Mapping(OwnIterators(), draw, random=True, seed=1)
+    with MultiProcessing(below) as stream:
+        here = Mapping(stream, draw, random=True, seed=1)
+        drawn = [[n for (n,) in each.get_epoch_iterator(epoch=0)] for each in (below, stream, here)]
+
+    assert drawn[0] == drawn[1]
+    assert len({*drawn[0], *drawn[2]}) == 4
 
 
 def test_nothing_is_started_before_an_epoch_and_close_ends_the_process():

@@ -10,7 +10,7 @@ from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, rngs_of
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, call
-from fuel_data.utils.arguments import seed_number
+from fuel_data.utils.arguments import seed_number, truth_value
 from fuel_data.utils.names import nearest_name
 
 
@@ -188,7 +188,8 @@ class Filter(Transformer):
     Raises
     ------
     ValueError
-        When an item is read, if the function gives nothing, or more than one answer for it.
+        When an item is read, if the function answers neither a bool nor a whole number, nor an
+        array of just one of these: None, a list, one answer for each example of a batch.
     """
 
     def __init__(
@@ -206,27 +207,12 @@ class Filter(Transformer):
 
     def read(self, stage: Stage, request: Any) -> tuple:
         """Read until an item is wanted; see `AbstractDataStream.read`."""
+        way_out = "" if self.produces_examples else " To choose examples, put Unpack below."
         for data in stage.child:
-            if self._is_kept(call(self, self.predicate, data)):
+            answer = call(self, self.predicate, data)
+            if truth_value("Filter", "predicate", answer, way_out):
                 return data
         raise StopIteration
-
-    def _is_kept(self, answer: Any) -> bool:
-        # Python calls any list true that is not empty, [False] too.
-        if isinstance(answer, (list, tuple)):
-            got = f"a {type(answer).__name__} of {len(answer)}"
-        elif answer is None:
-            got = "None"
-        elif numpy.size(answer) != 1:
-            got = f"an answer of shape {numpy.shape(answer)}"
-        else:
-            return bool(answer)
-        kind = "examples" if self.produces_examples else "whole batches"
-        way_out = "" if self.produces_examples else " To choose examples, put Unpack below."
-        raise ValueError(
-            f"Filter: it keeps {kind} or leaves them out, so the function must give one true or "
-            f"false for each; got {got}.{way_out}"
-        )
 
 
 class SortMapping:

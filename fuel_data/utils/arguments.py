@@ -1,6 +1,7 @@
-"""What a user hands in where a whole number belongs."""
+"""What a user hands in where a whole number, or a yes or no, belongs."""
 
 import operator
+import reprlib
 from typing import Any
 
 import numpy
@@ -70,6 +71,53 @@ def seed_number(who: str, seed: Any) -> int:
         If it is no whole number.
     """
     return whole_number(who, "seed", config.default_seed if seed is None else seed)
+
+
+def truth_value(who: str, name: str, answer: Any, way_out: str = "") -> bool:
+    """Make a bool of what a user's function answered where it must say yes or no.
+
+    Python calls anything true that is not zero or empty: the list ``[False]``, the text ``"no"``.
+    None would pass for False, but is what a function gives that lacks its ``return``.
+
+    Parameters
+    ----------
+    who : str
+        Whose argument the function is, for the error.
+    name : str
+        Name of the argument, for the error.
+    answer : object
+        What the function gave.
+    way_out : str
+        A last sentence for the error, after a space.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ValueError
+        If it is neither a bool nor a whole number, nor an array that holds just one of these.
+
+    Examples
+    --------
+    >>> truth_value("Filter", "predicate", numpy.array([3]) > 2)
+    True
+    """
+    if isinstance(answer, int):
+        return bool(answer)
+    got = reprlib.repr(answer)
+    if hasattr(answer, "__array__"):
+        array = numpy.asarray(answer)
+        if array.size == 1 and array.dtype.kind in "biu":
+            return bool(array)
+        got = f"an answer of dtype {array.dtype} and shape {array.shape}"
+    elif answer is None:
+        got = "None, as of a function without `return`"
+    raise ValueError(
+        f"{who}: `{name}` must answer True or False; got {got}. Return bool(...) of one answer, "
+        f"any(...) or all(...) of several.{way_out}"
+    )
 
 
 def _as_int(value: Any) -> int | None:

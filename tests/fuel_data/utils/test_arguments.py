@@ -1,6 +1,7 @@
-"""Whole numbers as users hand them in: of numpy, of other kinds, and wrong ones."""
+"""Whole numbers, and answers yes or no, as users hand them in: right ones and wrong ones."""
 
 import itertools
+import re
 
 import numpy
 import pytest
@@ -18,7 +19,7 @@ from fuel_data.schemes import (
 )
 from fuel_data.streams import DataStream
 from fuel_data.transformers.sequences import NGrams, Window
-from fuel_data.utils.arguments import seed_number, whole_number
+from fuel_data.utils.arguments import seed_number, truth_value, whole_number
 
 
 def words():
@@ -102,3 +103,41 @@ def test_a_number_may_have_a_least():
 def test_a_seed_is_the_setting_unless_given():
     assert seed_number("Mix", None) == 1
     assert seed_number("Mix", -7) == -7
+
+
+@pytest.mark.parametrize("make", [bool, int, numpy.bool_, numpy.uint8, numpy.array])
+def test_one_answer_of_yes_or_no_is_a_bool(make):
+    assert truth_value("Filter", "predicate", make(True)) is True
+    assert truth_value("Filter", "predicate", make(False)) is False
+
+
+def test_one_answer_may_stand_in_an_array_and_a_count_is_one_too():
+    assert truth_value("Filter", "predicate", numpy.array([[True]])) is True
+    assert truth_value("Filter", "predicate", numpy.array([0])) is False
+    assert truth_value("Filter", "predicate", 10**30) is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [
+        (None, "None, as of a function without `return`"),
+        ([False], "[False]"),
+        ([], "[]"),
+        ("no", "'no'"),
+        (0.5, "0.5"),
+        (re.match("a", "a"), "<re.Match obj"),
+        (numpy.float32(0), "an answer of dtype float32 and shape ()"),
+        (numpy.array([True, False]), "an answer of dtype bool and shape (2,)"),
+        (numpy.array([]), "an answer of dtype float64 and shape (0,)"),
+        (numpy.array("no"), "an answer of dtype <U2 and shape ()"),
+        (numpy.array([None]), "an answer of dtype object and shape (1,)"),
+    ],
+)
+def test_what_python_calls_true_or_false_but_is_neither_is_refused(answer, got):
+    with pytest.raises(ValueError) as error:
+        truth_value("Filter", "predicate", answer, " A way out.")
+    text = str(error.value)
+    assert text.startswith(f"Filter: `predicate` must answer True or False; got {got}")
+    assert text.endswith(
+        "Return bool(...) of one answer, any(...) or all(...) of several. A way out."
+    )

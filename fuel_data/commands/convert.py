@@ -27,7 +27,12 @@ from fuel_data.converters.base import (
 )
 from fuel_data.converters.opened import watch_files
 from fuel_data.converters.provenance import write_provenance
-from fuel_data.converters.storage import LEVELS, Storage, default_storage
+from fuel_data.converters.storage import (
+    LEVELS,
+    Storage,
+    default_storage,
+    warn_of_what_is_not_compressed,
+)
 from fuel_data.datasets import hdf5_format
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
@@ -195,27 +200,9 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
 
 
 def _tell_what_is_not_compressed(program: str, path: str) -> None:
-    """Warn of sources of variable length, of which HDF5 compresses only where the values lie."""
     with h5py.File(path) as h5file:
         sources = hdf5_format.get_all_sources(h5file) if "split" in h5file.attrs else []
-        left = [source for source in sources if _has_variable_length(h5file.get(source))]
-    if left:
-        print(
-            f"{program}: warning: --compression does nothing for {', '.join(left)}: HDF5 does not "
-            "compress values of variable length. To have them smaller, give all examples one "
-            "shape, as --size does for images, or keep files that are packed already, by "
-            "--encoded.",
-            file=sys.stderr,
-        )
-
-
-def _has_variable_length(dataset: Any) -> bool:
-    if not isinstance(dataset, h5py.Dataset):
-        return False
-    text = h5py.check_string_dtype(dataset.dtype)
-    return h5py.check_vlen_dtype(dataset.dtype) is not None or (
-        text is not None and text.length is None
-    )
+        warn_of_what_is_not_compressed(h5file, sources, f"{program}: warning: --compression")
 
 
 def _check_written(written: Any) -> None:

@@ -14,7 +14,7 @@ import numpy
 from fuel_data.converters.opened import notice
 from fuel_data.converters.sources import as_source, write_source
 from fuel_data.converters.sources import label_axes as label_axes
-from fuel_data.converters.storage import Storage, storage_of
+from fuel_data.converters.storage import Storage, storage_of, warn_of_what_is_not_compressed
 from fuel_data.datasets.hdf5_digests import write_digests
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
@@ -127,13 +127,16 @@ def fill_hdf5_file(
     storage : Storage or dict of str to Storage, optional
         How all sources are stored, or some of them by name; by default as `default_storage` says,
         otherwise in one piece. Ragged examples, texts and bytes are never compressed: HDF5 does not
-        do it.
+        do it, and a warning in the log names those of which this asks it.
 
     Raises
     ------
     ValueError
-        If lengths, dtypes, shapes or the number of labels do not fit, if a source cannot be
-        stored, or if the file was not made by `new_hdf5_file` and cannot hold so many splits.
+        If lengths, dtypes, shapes or the number of labels do not fit, if `axis_labels` or `storage`
+        names what is no source, if a source cannot be stored, or if the file was not made by
+        `new_hdf5_file` and cannot hold so many splits.
+    TypeError
+        If `storage` has something else than a `Storage`.
     """
     data = list(data)
     for entry in data:
@@ -144,9 +147,11 @@ def fill_hdf5_file(
             )
     data = [(split, source, as_source(values), *rest) for split, source, values, *rest in data]
     _check_arrays(data)
-    _check_labels(axis_labels or {}, data)
+    sources = list(dict.fromkeys(entry[1] for entry in data))
+    _check_names("axis_labels", axis_labels or {}, sources)
+    chosen = _by_source(storage, sources)
     split_dict: dict[str, dict[str, tuple]] = {}
-    for source in dict.fromkeys(entry[1] for entry in data):
+    for source in sources:
         start = 0
         entries = [entry for entry in data if entry[1] == source]
         for split, _, array, *comment in entries:
@@ -155,20 +160,36 @@ def fill_hdf5_file(
             start = stop
         labels = (axis_labels or {}).get(source)
         arrays = [entry[2] for entry in entries]
-        write_source(h5file, source, arrays, labels, storage_of(source, storage), progress)
+        write_source(h5file, source, arrays, labels, storage_of(source, chosen), progress)
     order = dict.fromkeys(entry[0] for entry in data)
     _write_split(h5file, {split: split_dict[split] for split in order})
     write_digests(h5file)
+    packed = [source for source, one in chosen.items() if one.compression is not None]
+    warn_of_what_is_not_compressed(h5file, packed, "fill_hdf5_file: compression")
 
 
-def _check_labels(axis_labels: Mapping[str, Sequence[str]], data: Sequence[Sequence[Any]]) -> None:
-    known = {entry[1] for entry in data}
-    for source in axis_labels:
+def _check_names(argument: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for source in given:
         if source not in known:
             raise ValueError(
-                f"Axis labels are given for {source!r}, which is no source."
+                f"fill_hdf5_file: `{argument}` names {source!r}, which is no source."
                 f"{nearest_name(source, known)}"
             )
+
+
+def _by_source(storage: Any, sources: Sequence[str]) -> dict[str, Storage]:
+    """Take what is asked for all sources as asked for each."""
+    if storage is None:
+        return {}
+    given = storage if isinstance(storage, Mapping) else dict.fromkeys(sources, storage)
+    _check_names("storage", given, sources)
+    for one in given.values():
+        if not isinstance(one, Storage):
+            raise TypeError(
+                "fill_hdf5_file: `storage` must be a Storage, such as Storage('gzip'), or a "
+                f"dictionary of source to Storage; got {storage!r}."
+            )
+    return dict(given)
 
 
 def _check_arrays(data: Sequence[Sequence[Any]]) -> None:

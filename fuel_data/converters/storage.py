@@ -7,12 +7,16 @@ unpacked in vain for one example of it. `docs/hdf5.rst` has the measurements.
 
 import contextlib
 import dataclasses
+import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+import h5py
 import numpy
+
+logger = logging.getLogger(__name__)
 
 #: Bytes of a chunk, of as many whole examples as fit, if nothing else is asked for.
 CHUNK_BYTES = 3 * 2**10
@@ -170,20 +174,50 @@ def default_storage(storage: Storage) -> Iterator[None]:
         _DEFAULT.reset(token)
 
 
-def storage_of(source: str, given: Storage | Mapping[str, Storage] | None) -> Storage:
+def storage_of(source: str, given: Mapping[str, Storage] | None) -> Storage:
     """Tell how a source is to be stored.
 
     Parameters
     ----------
     source : str
         Its name.
-    given : Storage, dict of str to Storage, or None
-        What was asked for: for all sources, for some by name, or nothing.
+    given : dict of str to Storage, or None
+        What was asked for: for some sources by name, or nothing.
 
     Returns
     -------
     Storage
     """
-    if isinstance(given, Storage):
-        return given
     return (given or {}).get(source) or _DEFAULT.get() or Storage()
+
+
+def warn_of_what_is_not_compressed(h5file: h5py.File, sources: Iterable[str], asked: str) -> None:
+    """Log a warning that names the sources of which HDF5 would compress only where values lie.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        The file, with these sources.
+    sources : iterable of str
+        Those that were to be compressed.
+    asked : str
+        By whom and what, the beginning of the warning.
+    """
+    left = [source for source in sources if _has_variable_length(h5file.get(source))]
+    if left:
+        logger.warning(
+            "%s does nothing for %s: HDF5 does not compress values of variable length. To have "
+            "them smaller, give all examples one shape, or keep files that are packed already; "
+            "of images, fuel-convert image_folder does so by --size and --encoded.",
+            asked,
+            ", ".join(left),
+        )
+
+
+def _has_variable_length(dataset: Any) -> bool:
+    if not isinstance(dataset, h5py.Dataset):
+        return False
+    text = h5py.check_string_dtype(dataset.dtype)
+    return h5py.check_vlen_dtype(dataset.dtype) is not None or (
+        text is not None and text.length is None
+    )

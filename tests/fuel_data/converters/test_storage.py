@@ -54,6 +54,53 @@ def test_sources_may_be_stored_each_in_its_own_way(tmp_path):
         assert [h5file[name].compression for name in "xy"] == ["gzip", "lzf"]
 
 
+@pytest.mark.parametrize(
+    ("storage", "left"),
+    [
+        (Storage("gzip"), "words, sounds"),
+        ({"x": Storage("gzip"), "sounds": Storage("lzf")}, "sounds"),
+        ({"x": Storage("gzip"), "words": Storage(chunk_examples=2)}, None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_what_hdf5_does_not_compress_is_said_once_and_written(tmp_path, caplog, storage, left):
+    words = ["some", "words"]
+    sounds = [numpy.arange(3.0), numpy.arange(5.0)]
+    data = [("a", "words", words), ("a", "x", VALUES[:2]), ("a", "sounds", sounds)]
+    with new_hdf5_file(tmp_path / "x.hdf5") as h5file:
+        fill_hdf5_file(h5file, data, storage=storage)
+        assert h5file["words"].asstr()[()].tolist() == words
+        assert [sound.tolist() for sound in h5file["sounds"]] == [
+            *map(numpy.ndarray.tolist, sounds)
+        ]
+
+    begin = f"fill_hdf5_file: compression does nothing for {left}: HDF5 does not compress values"
+    assert [message[: len(begin)] for message in caplog.messages] == ([begin] if left else [])
+
+
+def test_what_a_command_asks_for_all_converters_it_warns_of_itself(tmp_path, caplog):
+    with new_hdf5_file(tmp_path / "x.hdf5") as h5file, default_storage(Storage("gzip")):
+        fill_hdf5_file(h5file, [("a", "words", ["some", "words"])])
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("storage", "error", "message"),
+    [
+        ({"features": Storage("gzip")}, ValueError, r"names 'features', .* mean 'feature'\?"),
+        ("gzip", TypeError, r"must be a Storage, such as Storage\('gzip'\), .* got 'gzip'"),
+        ({"feature": "gzip"}, TypeError, r"must be .* to Storage; got {'feature': 'gzip'}\."),
+    ],
+)
+def test_a_storage_that_would_do_nothing_is_refused(tmp_path, storage, error, message):
+    with (
+        new_hdf5_file(tmp_path / "x.hdf5") as h5file,
+        pytest.raises(error, match=f"^fill_hdf5_file: `storage` {message}"),
+    ):
+        fill_hdf5_file(h5file, [("a", "feature", VALUES)], storage=storage)
+
+
 def test_an_example_larger_than_a_chunk_has_one_of_its_own():
     assert Storage("gzip").options((5, 3, 500, 500), numpy.dtype("u1"))["chunks"] == (
         1,

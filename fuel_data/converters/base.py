@@ -250,7 +250,11 @@ def final_folder(output_directory: str | os.PathLike[str]) -> str:
     return parent if name.startswith(STAGING) else folder
 
 
-def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) -> None:
+def record_inputs(
+    h5file: h5py.File,
+    paths: Iterable[str | os.PathLike[str]],
+    progress: Callable[[int], None] | None = None,
+) -> None:
     """Write the SHA-256 digests of the input files into the converted file.
 
     Parameters
@@ -260,8 +264,11 @@ def record_inputs(h5file: h5py.File, paths: Iterable[str | os.PathLike[str]]) ->
     paths : iterable of path
         The input files; their last names are written, or as much of their paths as tells them
         apart.
+    progress : function, optional
+        Called with the number of bytes read since the last call.
     """
-    _write_inputs(h5file, {name: file_digest(path) for name, path in _short_names(paths).items()})
+    named = _short_names(paths).items()
+    _write_inputs(h5file, {name: file_digest(path, progress=progress) for name, path in named})
 
 
 def _short_names(paths: Iterable[str | os.PathLike[str]]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from fuel_data.datasets.hdf5_files import damage_in_words, open_file
 from fuel_data.datasets.hdf5_parts import write_parts
 from fuel_data.datasets.hdf5_virtual import check_values
 from fuel_data.exceptions import MissingInputFiles
+from fuel_data.utils.progress import progress_bar
 
 DESCRIPTION = """\
 Join HDF5 files into one, as a virtual data set: the new file is small and
@@ -85,18 +86,24 @@ def join_files(
             ) from error
         if os.path.join(folder, output_filename) in [part.path for part in parts]:
             raise ValueError(f"{output_filename} would take the place of one of its parts.")
-        for part in parts:
-            with damage_in_words(part.h5file.filename):
-                check_values(part.h5file, part.sources)
-            part.check_like(parts)
+        with progress_bar(f"the parts of {output_filename}", len(parts), "Checking") as progress:
+            for part in parts:
+                with damage_in_words(part.h5file.filename):
+                    check_values(part.h5file, part.sources)
+                part.check_like(parts)
+                progress(1)
         splits, blocks = _plan(parts)
-        with new_hdf5_file(output) as h5file:
+        total = sum(map(os.path.getsize, paths))
+        with (
+            new_hdf5_file(output) as h5file,
+            progress_bar(f"the parts of {output_filename}", total, "Digesting") as progress,
+        ):
             for source, of_source in blocks.items():
                 _write_source(h5file, source, of_source)
             _write_splits(h5file, splits)
             _write_classes(h5file, parts)
             write_parts(h5file, {part.reference: part.h5file for part in parts})
-            record_inputs(h5file, paths)
+            record_inputs(h5file, paths, progress)
     return (output,)
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -12,6 +13,7 @@ import numpy
 #: Bytes of a file that its fingerprint looks at: all of a smaller file, blocks all over a larger.
 SAMPLE_BYTES = 2**22
 NUM_SAMPLES = 64
+_PIECE_BYTES = 2**20
 # A file that was written so shortly ago may be written again without another time.
 _SETTLED_NANOSECONDS = 2 * 10**9
 
@@ -47,7 +49,11 @@ def _array_summary(value: Any) -> Any:
     raise TypeError(f"digest: expected plain data, got {type(value).__name__}: {value!r}")
 
 
-def file_digest(path: str | os.PathLike[str], algorithm: str = "sha256") -> str:
+def file_digest(
+    path: str | os.PathLike[str],
+    algorithm: str = "sha256",
+    progress: Callable[[int], None] | None = None,
+) -> str:
     """Digest the bytes of a file.
 
     Parameters
@@ -56,14 +62,21 @@ def file_digest(path: str | os.PathLike[str], algorithm: str = "sha256") -> str:
         The file, read once, in pieces.
     algorithm : str
         A name that `hashlib.new` knows.
+    progress : function, optional
+        Called with the number of bytes read since the last call.
 
     Returns
     -------
     str
         The digest in hexadecimal digits.
     """
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
+    content = hashlib.new(algorithm)
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE_BYTES):
+            content.update(piece)
+            if progress is not None:
+                progress(len(piece))
+    return content.hexdigest()
 
 
 def fingerprint(path: str) -> dict[str, Any]:

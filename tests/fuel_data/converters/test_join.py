@@ -74,6 +74,19 @@ def test_splits_of_files_are_joined_by_name_and_read_like_one(tmp_path, monkeypa
     }
 
 
+def test_on_a_terminal_bars_show_how_many_parts_and_bytes_are_read(tmp_path, make_terminal):
+    paths = [tmp_path / "a.hdf5", tmp_path / "b.hdf5"]
+    for path in paths:
+        write(path, 0, 3, 0)
+    terminal = make_terminal()
+
+    assert main(["join", *map(str, paths), "-o", str(tmp_path), "-r", "all"]) == 0
+
+    for verb in ("Checking", "Digesting"):
+        assert f"{verb} the parts of all.hdf5   0%" in terminal.shown()
+        assert f"{verb} the parts of all.hdf5 100%" in terminal.shown()
+
+
 def test_splits_by_indices_stay_so_beside_ranges(tmp_path):
     write(tmp_path / "a.hdf5", 0, 6, 0)
     write(tmp_path / "b.hdf5", 6, 6, 0)

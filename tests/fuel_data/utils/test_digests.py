@@ -1,3 +1,4 @@
+import hashlib
 import os
 import subprocess
 import sys
@@ -64,6 +65,17 @@ def test_the_digest_of_a_file_is_that_of_its_bytes(tmp_path):
     # RFC 1321 and FIPS 180-2 give these as examples.
     assert file_digest(tmp_path / "file", "md5") == "900150983cd24fb0d6963f7d28e17f72"
     assert file_digest(tmp_path / "file").startswith("ba7816bf8f01cfea")
+
+
+def test_the_progress_of_a_digest_is_told_in_bytes(tmp_path):
+    content = bytes(2**21 + 5)
+    (tmp_path / "file").write_bytes(content)
+    read = []
+
+    found = file_digest(tmp_path / "file", progress=read.append)
+
+    assert found == hashlib.sha256(content).hexdigest()
+    assert len(read) > 1 and sum(read) == len(content)
 
 
 def test_a_fingerprint_is_known_as_long_as_nobody_writes_the_file(tmp_path, monkeypatch):

@@ -66,7 +66,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.abstract import check_is_stream, check_label_names
-from fuel_data.axes import AxisLabels, labels_of, of_sources
+from fuel_data.axes import BATCH, AxisLabels, labels_of, of_sources
 from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
 from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
@@ -599,4 +599,33 @@ def check_sources(who: str, argument: str, asked: Iterable[str], known: Iterable
             raise ValueError(
                 f"{who}: `{argument}` names {source!r}, which the stream below does not have."
                 f"{nearest_name(source, known)}"
+            )
+
+
+def check_examples_first(
+    who: str, stream: AbstractDataStream, sources: Sequence[str] | None = None
+) -> None:
+    """Refuse batches whose examples are not on the first axis, as far as the labels say.
+
+    Parameters
+    ----------
+    who : str
+        The transformer, for the error.
+    stream : AbstractDataStream
+        The stream below, of batches.
+    sources : sequence of str, optional
+        The sources that count, all by default.
+
+    Raises
+    ------
+    AxisLabelsMismatchError
+        If they are on another: the parts of such a batch would not be examples.
+    """
+    for source in stream.sources if sources is None else sources:
+        labels = tuple((stream.axis_labels or {}).get(source) or ())
+        if BATCH in labels[1:]:
+            raise AxisLabelsMismatchError(
+                f"{who}: the examples of the source {source!r} must be on the first axis of a "
+                f"batch; its axes are {labels}. Put a Mapping between them that transposes it, "
+                f"or correct the labels with the `axis_labels` of its stream."
             )

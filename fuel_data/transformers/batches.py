@@ -9,14 +9,14 @@ from typing import Any
 import numpy
 
 from fuel_data.abstract import check_is_stream
-from fuel_data.axes import BATCH, labels_of, with_batch, without_batch
+from fuel_data.axes import labels_of, with_batch, without_batch
 from fuel_data.config_parser import config
-from fuel_data.exceptions import AxisLabelsMismatchError, KindMismatchError
+from fuel_data.exceptions import KindMismatchError
 from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
 from fuel_data.schemes import BatchSizeScheme, ConcatenatedScheme, ConstantScheme, IterationScheme
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import Transformer, check_sources
+from fuel_data.transformers.base import Transformer, check_examples_first, check_sources
 from fuel_data.transformers.leftovers import LeftoverTransformer
 from fuel_data.transformers.ragged import ragged
 from fuel_data.utils.arguments import whole_number
@@ -424,35 +424,6 @@ def check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
             f"{who}: `data_stream` must give {needed}; got {stream!r}, which gives {found}. Put "
             f"{'Unpack' if examples else 'Batch'} between them."
         )
-
-
-def check_examples_first(
-    who: str, stream: AbstractDataStream, sources: Sequence[str] | None = None
-) -> None:
-    """Refuse batches whose examples are not on the first axis, as far as the labels say.
-
-    Parameters
-    ----------
-    who : str
-        The transformer, for the error.
-    stream : AbstractDataStream
-        The stream below, of batches.
-    sources : sequence of str, optional
-        The sources that count, all by default.
-
-    Raises
-    ------
-    AxisLabelsMismatchError
-        If they are on another: the parts of such a batch would not be examples.
-    """
-    for source in stream.sources if sources is None else sources:
-        labels = tuple((stream.axis_labels or {}).get(source) or ())
-        if BATCH in labels[1:]:
-            raise AxisLabelsMismatchError(
-                f"{who}: the examples of the source {source!r} must be on the first axis of a "
-                f"batch; its axes are {labels}. Put a Mapping between them that transposes it, "
-                f"or correct the labels with the `axis_labels` of its stream."
-            )
 
 
 def _check_scheme(who: str, scheme: Any) -> None:

@@ -10,8 +10,11 @@ import numpy
 from fuel_data.axes import BATCH, FEATURE
 from fuel_data.config_parser import config
 from fuel_data.streams import AbstractDataStream
-from fuel_data.transformers.base import AgnosticSourcewiseTransformer, SourcewiseTransformer
-from fuel_data.transformers.batches import check_examples_first
+from fuel_data.transformers.base import (
+    AgnosticSourcewiseTransformer,
+    SourcewiseTransformer,
+    check_examples_first,
+)
 from fuel_data.transformers.ragged import each_element, ragged
 from fuel_data.utils.names import nearest_name
 

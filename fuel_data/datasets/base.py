@@ -17,6 +17,7 @@ import numpy
 
 from fuel_data.axes import AxisLabels
 from fuel_data.schemes import IterationScheme, SequentialExampleScheme
+from fuel_data.utils.arguments import as_whole_number
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
@@ -455,10 +456,11 @@ def check_request(who: str, request: Request, num_examples: int) -> int | slice 
     ValueError
         If it is empty, negative, out of range or of another kind.
     """
-    if isinstance(request, (int, numpy.integer)):
-        if not 0 <= request < num_examples:
+    index = as_whole_number(request)
+    if index is not None:
+        if not 0 <= index < num_examples:
             raise _out_of_range(who, request, num_examples)
-        return int(request)
+        return index
     if isinstance(request, slice):
         return _check_slice(who, request, num_examples)
     indices = numpy.asarray(request)

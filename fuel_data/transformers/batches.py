@@ -19,7 +19,7 @@ from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, check_examples_first, check_sources
 from fuel_data.transformers.leftovers import LeftoverTransformer
 from fuel_data.transformers.ragged import ragged
-from fuel_data.utils.arguments import whole_number
+from fuel_data.utils.arguments import as_whole_number, whole_number
 
 
 class Batch(Transformer):
@@ -429,8 +429,7 @@ def check_kind(who: str, stream: AbstractDataStream, *, examples: bool) -> None:
 def _check_scheme(who: str, scheme: Any) -> None:
     if _gives_sizes(scheme):
         return
-    is_number = isinstance(scheme, (int, numpy.integer)) and not isinstance(scheme, bool)
-    way_out = f" Write ConstantScheme({scheme})." if is_number else ""
+    way_out = "" if as_whole_number(scheme) is None else f" Write ConstantScheme({scheme})."
     raise ValueError(
         f"{who}: `iteration_scheme` must ask for numbers of examples, as ConstantScheme does; got "
         f"{scheme!r}.{way_out}"

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy
 
-from fuel_data.config_parser import config
-
 
 def whole_number(who: str, name: str, value: Any, least: int | None = None) -> int:
     """Make a Python integer of an argument that must be a whole number.
@@ -43,12 +41,38 @@ def whole_number(who: str, name: str, value: Any, least: int | None = None) -> i
     Traceback (most recent call last):
     ValueError: Take: `count` must be a whole number; got 2.5.
     """
-    number = _as_int(value)
+    number = as_whole_number(value)
     if number is None:
         raise ValueError(f"{who}: `{name}` must be a whole number; got {value!r}.")
     if least is not None and number < least:
         raise ValueError(f"{who}: `{name}` must be at least {least}; got {number}.")
     return number
+
+
+def as_whole_number(value: Any) -> int | None:
+    """Make a Python integer of a whole number, of Python or of numpy.
+
+    Parameters
+    ----------
+    value : object
+        Any.
+
+    Returns
+    -------
+    int or None
+        None if it is no whole number: a float, a bool, text, several.
+
+    Examples
+    --------
+    >>> [as_whole_number(value) for value in (2, numpy.int8(2), 2.0, True, [2])]
+    [2, 2, None, None, None]
+    """
+    if isinstance(value, (bool, numpy.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def seed_number(who: str, seed: Any) -> int:
@@ -70,6 +94,8 @@ def seed_number(who: str, seed: Any) -> int:
     ValueError
         If it is no whole number.
     """
+    from fuel_data.config_parser import config
+
     return whole_number(who, "seed", config.default_seed if seed is None else seed)
 
 
@@ -118,12 +144,3 @@ def truth_value(who: str, name: str, answer: Any, way_out: str = "") -> bool:
         f"{who}: `{name}` must answer True or False; got {got}. Return bool(...) of one answer, "
         f"any(...) or all(...) of several.{way_out}"
     )
-
-
-def _as_int(value: Any) -> int | None:
-    if isinstance(value, (bool, numpy.bool_)):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:
-        return None

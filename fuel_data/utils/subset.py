@@ -1,11 +1,11 @@
 """Subsets of the examples of a data set, and the requests that may be made inside them."""
 
-import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
 
+from fuel_data.utils.arguments import as_whole_number
 from fuel_data.utils.indexing import (
     contiguous_slice,
     iterable_fancy_indexing,
@@ -255,7 +255,7 @@ class Subset:
         ValueError
             If the request is empty, negative, stepped, goes past the end or is something else.
         """
-        if is_integer(request):
+        if as_whole_number(request) is not None:
             position = _checked_indices([request], self.num_examples, "Request")[0]
             if isinstance(self._selection, slice):
                 return int(self._selection.start + position)
@@ -350,22 +350,6 @@ class Subset:
         stop = num_examples if slice_.stop is None else slice_.stop
         step = 1 if slice_.step is None else slice_.step
         return start, stop, step
-
-
-def is_integer(request: Any) -> bool:
-    """Tell whether a request is for one example.
-
-    Parameters
-    ----------
-    request : object
-        Any request.
-
-    Returns
-    -------
-    bool
-        True for Python's and numpy's integers, False for bools.
-    """
-    return isinstance(request, numbers.Integral) and not isinstance(request, bool)
 
 
 def _checked_slice(slice_: slice, num_examples: int, who: str) -> slice:

@@ -115,7 +115,7 @@ def test_requests_that_are_empty_negative_or_out_of_range_are_refused(letters, r
         letters.get_data(request=request_)
 
 
-@pytest.mark.parametrize("request_", [[0.5], [[1]], "a", [True, False]])
+@pytest.mark.parametrize("request_", [[0.5], [[1]], "a", [True, False], True, numpy.bool_(1), 1.0])
 def test_requests_of_another_kind_are_refused(letters, request_):
     with pytest.raises(ValueError, match="must be a whole number, a slice, or a sequence"):
         letters.get_data(request=request_)

@@ -111,6 +111,7 @@ def test_the_empty_subset_has_no_examples():
         ([1, 3, 4, 8], slice(1, 3), slice(3, 5)),
         ([1, 3, 4, 8], numpy.array([3, 0]), [8, 1]),
         ([1, 3, 4, 8], numpy.int64(0), 1),
+        ([1, 3, 4, 8], numpy.array(3), 8),
     ],
 )
 def test_a_request_inside_a_subset_means_examples_of_the_data_set(selection, request_, expected):

@@ -214,8 +214,16 @@ class Dataset(NamedKeywords, ABC):
         Returns
         -------
         AbstractDataStream
+            Without the transformers all of whose sources were left out of the stream.
         """
+        left_out = set(self.provides_sources) - set(stream.sources)
         for transformer, arguments, keywords in self.default_transformers:
+            asked = keywords.get("which_sources")
+            if asked and left_out.intersection(asked):
+                kept = tuple(source for source in asked if source not in left_out)
+                if not kept:
+                    continue
+                keywords = {**keywords, "which_sources": kept}
             stream = transformer(stream, *arguments, **keywords)
         return stream
 

@@ -160,10 +160,16 @@ class Unpack(LeftoverTransformer):
     def read(self, stage: Stage, request: Any) -> tuple:
         """Give one example of the current batch; see `AbstractDataStream.read`."""
         leftover = self.leftover(stage)
-        example = tuple(source[leftover.offset] for source in leftover.batch)
+        example = tuple(_own(source[leftover.offset]) for source in leftover.batch)
         leftover.offset += 1
         self.drop_if_empty(stage)
         return example
+
+
+def _own(example: Any) -> Any:
+    # A view would keep its whole batch in memory for as long as the example.
+    is_view = isinstance(example, numpy.ndarray) and example.base is not None
+    return example.copy() if is_view else example
 
 
 class Cache(LeftoverTransformer):

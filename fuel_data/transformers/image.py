@@ -13,6 +13,7 @@ import math
 import operator
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy
@@ -507,7 +508,8 @@ def _stack_in_turn(windows: Iterator, count: int, source: str) -> numpy.ndarray:
         if stacked is None:
             stacked = numpy.empty((count, *window.shape), window.dtype)
         if (window.shape, window.dtype) != (stacked.shape[1:], stacked.dtype):
-            return stack([*stacked[:number], window, *windows])
+            # Each its own: a view would keep what it is cut out of, and may be read-only.
+            return stack([part.copy() for part in chain(stacked[:number], [window], windows)])
         stacked[number] = window
     if stacked is None:
         raise ValueError(

@@ -107,6 +107,10 @@ class Mapping(Transformer):
                 raise ValueError(
                     f"Mapping: `add_sources` names {source!r}, which the stream below has already."
                 )
+            if added.count(source) > 1:
+                raise ValueError(
+                    f"Mapping: `add_sources` names {source!r} more than once: {added}."
+                )
         return added
 
     @property  # type: ignore[misc]

@@ -77,7 +77,8 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
     data_stream : AbstractDataStream
         The stream below.
     scale, shift : float or array
-        Numbers do not widen float32 data; arrays do as numpy has it.
+        Numbers do not widen float32 data; arrays do as numpy has it. Whole numbers times a whole
+        `scale` are reckoned as int64: a uint8 does not overflow.
     which_sources : sequence of str, optional
         The sources to change, all by default.
     **kwargs
@@ -100,11 +101,21 @@ class ScaleAndShift(AgnosticSourcewiseTransformer):
         super().__init__(data_stream, which_sources=which_sources, **kwargs)
         self.scale = _number_or_array("scale", scale)
         self.shift = _number_or_array("shift", shift)
+        self._has_whole_scale = _is_whole(self.scale)
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Scale and shift one source, keeping its shape."""
         with _in_words(self, source_name, source_data, "be scaled and shifted"):
-            return each_element(lambda array: array * self.scale + self.shift, source_data)
+            return each_element(self._scale_and_shift, source_data)
+
+    def _scale_and_shift(self, array: numpy.ndarray) -> numpy.ndarray:
+        if self._has_whole_scale and _is_whole(array):
+            array = array.astype(numpy.promote_types(array.dtype, numpy.int64))
+        return array * self.scale + self.shift
+
+
+def _is_whole(value: Any) -> bool:
+    return numpy.asarray(value).dtype.kind in "biu"
 
 
 def _number_or_array(name: str, value: Any) -> Any:

@@ -12,6 +12,7 @@ from fuel_data.schemes import (
     WeightedScheme,
 )
 from fuel_data.streams import DataStream
+from fuel_data.testing import same_data
 from fuel_data.transformers import (
     Batch,
     Cache,
@@ -118,6 +119,15 @@ def test_unpack_gives_each_example_and_leaks_nothing_into_the_next_epoch():
     assert [next(iterator)[1] for _ in range(3)] == [0, 1, 2]
     assert [item[1] for item in stream] == [0, 1, 2, 3, 4]
     assert (len(stream), stream.produces_examples) == (5, True)
+
+
+def test_an_unpacked_example_keeps_no_batch_in_memory():
+    vectors = [numpy.arange(2), numpy.arange(3)]
+    dataset = IndexableDataset({"array": numpy.zeros((2, 3)), "ragged": vectors, "n": [4, 5]})
+    example = next(iter(Unpack(DataStream(dataset, SequentialScheme(2, 2)))))
+
+    assert [getattr(item, "base", None) for item in example] == [None, None, None]
+    assert same_data(example, (numpy.zeros(3), numpy.arange(2), 4))
 
 
 def test_unpack_refuses_sources_of_different_lengths():

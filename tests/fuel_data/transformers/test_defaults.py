@@ -2,6 +2,7 @@ import io
 
 import numpy
 import PIL.Image
+import pytest
 
 from fuel_data.datasets import IndexableDataset
 from fuel_data.schemes import SequentialScheme
@@ -25,6 +26,23 @@ def test_pixels_become_floats_from_zero_to_one_and_other_sources_stay():
     assert x.dtype == "float32"
     numpy.testing.assert_allclose(x, [[0, 0.2], [1, 0.4]], rtol=1e-6)
     assert y.dtype == "uint8"
+
+
+def test_default_transformers_pass_over_sources_that_are_left_out():
+    def stream(sources, named):
+        dataset = IndexableDataset(dict.fromkeys("xyz", pixels), sources=sources)
+        dataset.default_transformers = uint8_pixels_to_floatX(named)
+        return DataStream.default_stream(dataset, iteration_scheme=SequentialScheme(2, 2))
+
+    pixels = numpy.array([[0, 51], [255, 102]], dtype="uint8")
+
+    only_z = stream(("z",), ("x", "y"))
+    assert type(only_z) is DataStream
+    assert [z.tolist() for (z,) in only_z] == [pixels.tolist()]
+    ((x, z),) = stream(("x", "z"), ("x", "y"))
+    assert (x.dtype, z.dtype) == ("float32", "uint8")
+    with pytest.raises(ValueError, match="names 'w', which the stream below does not have"):
+        stream(("z",), ("x", "w"))
 
 
 def test_arrays_become_bytes_with_labels_that_say_so_and_the_stream_below_keeps_its_own():

@@ -300,6 +300,20 @@ def test_images_with_other_channels_or_dtypes_are_cropped_into_what_stack_makes_
     numpy.testing.assert_array_equal(crops, numpy.stack(images))
 
 
+@pytest.mark.parametrize("decoded", [True, False])
+def test_windows_with_other_channels_are_each_its_own(decoded):
+    grey, colour = gradient(6, 6, 1), gradient(6, 6)
+    if decoded:
+        files = [encoded(grey[0]), encoded(colour.transpose(1, 2, 0)), encoded(grey[0])]
+        stream = ImagesFromBytes(batches(files, None), color_mode=None)
+    else:
+        stream = batches(ragged([grey, colour, grey]))
+    windows = first(RandomFixedSizeCrop(stream, (3, 3)))
+
+    assert [window.shape for window in windows] == [(1, 3, 3), (3, 3, 3), (1, 3, 3)]
+    assert all(window.flags.writeable and window.base is None for window in windows)
+
+
 def test_empty_batches_are_rotated_and_cropped_if_their_channels_are_known():
     rng = numpy.random.default_rng(1)
     none = numpy.zeros((0, 3, 4, 4), "uint8")

@@ -83,6 +83,8 @@ def test_mapping_refuses_arguments_that_make_no_sense(examples):
         Mapping(examples, tuple, seed=3)
     with pytest.raises(ValueError, match="`add_sources` names 'x', which the stream below has alr"):
         Mapping(examples, tuple, add_sources=("x",))
+    with pytest.raises(ValueError, match=r"names 'z' more than once: \('z', 'u', 'z'\)\.$"):
+        Mapping(examples, tuple, add_sources=("z", "u", "z"))
     with pytest.raises(ValueError, match=r"got the text 'z'. Write \('z',\)"):
         Mapping(examples, tuple, add_sources="z")
     with pytest.raises(ValueError, match="Mapping: the stream below gives examples, but this shou"):

@@ -191,6 +191,42 @@ def test_shapes_that_do_not_fit_name_the_source(batches):
         first(ScaleAndShift(batches, numpy.ones(5), 0))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("scale", [2, True, 300, numpy.uint8(200), numpy.array([100, 2], "uint8")])
+@pytest.mark.parametrize("shift", [0, -1, 100, numpy.int8(-100), [1, -1]])
+def test_whole_numbers_do_not_overflow(dtype, scale, shift):
+    data = numpy.array([[1, 100], [0, 120]]).astype(dtype)
+    stream = DataStream(IndexableDataset({"x": data}), SequentialScheme(2, 2))
+
+    (x,) = next(iter(ScaleAndShift(stream, scale, shift)))
+
+    rows = [[int(n) for n in row] for row in data]
+    scales, shifts = (numpy.broadcast_to(n, 2).tolist() for n in (scale, shift))
+    expected = [[n * s + t for n, s, t in zip(row, scales, shifts, strict=True)] for row in rows]
+    assert x.dtype == "int64"
+    assert x.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "shift", "expected"),
+    [
+        ("uint8", 2, 0.5, "float64"),
+        ("uint8", 2.0, 0, "float64"),
+        ("uint8", numpy.float32(2), 1, "float64"),
+        ("uint8", numpy.array([2], "float32"), 1, "float32"),
+        ("uint64", 2, 1, "float64"),
+        ("float32", 2, 1, "float32"),
+        ("float16", 2, 0.5, "float16"),
+    ],
+)
+def test_the_dtype_of_what_is_scaled_is_the_same_for_every_numpy(dtype, scale, shift, expected):
+    dataset = IndexableDataset({"x": numpy.array([100, 200], dtype)})
+    (x,) = next(iter(ScaleAndShift(DataStream(dataset, SequentialScheme(2, 2)), scale, shift)))
+
+    assert x.dtype == expected
+    assert x.tolist() == [200 + shift, 400 + shift]
+
+
 @pytest.mark.parametrize("wrong", ["a", None, b"1", [[1], [1, 2]], numpy.array(["1"]), {}])
 def test_only_numbers_scale_and_shift(batches, wrong):
     with pytest.raises(ValueError, match="ScaleAndShift: `scale` must be a number or an array"):

@@ -60,9 +60,8 @@ class ChunkedValues:
     def __init__(self, dataset: h5py.Dataset, max_bytes: int = CACHE_BYTES) -> None:
         self._dataset = dataset
         self._rows = max(1, min(dataset.chunks[0], len(dataset)))
-        example = math.prod(dataset.shape[1:]) * dataset.dtype.itemsize
         num_chunks = -(-len(dataset) // self._rows)
-        num_slots = min(num_chunks, max(1, max_bytes // max(1, self._rows * example)))
+        num_slots = min(num_chunks, max(1, max_bytes // _num_bytes(dataset)))
         # What is not used takes no memory.
         self._slots = numpy.empty((num_slots, self._rows, *dataset.shape[1:]), dataset.dtype)
         self._examples = self._slots.reshape(num_slots * self._rows, *dataset.shape[1:])
@@ -118,6 +117,29 @@ class ChunkedValues:
                 return self._take(self._slot_of[chunks], rows)
             return self._read_in_parts(chunks, rows, wanted, number_of)
 
+    def read_range(self, start: int, stop: int) -> numpy.ndarray:
+        """Read examples that follow each other.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first one, and the one after the last.
+
+        Returns
+        -------
+        array
+            A copy.
+        """
+        first, last = start // self._rows, -(-stop // self._rows)
+        if last - first > len(self._chunk_in):
+            return read_values(self._dataset, slice(start, stop))
+        wanted = numpy.arange(first, last)
+        with self._lock:
+            self._load(wanted)
+            found = self._slots[self._slot_of[wanted]]
+        whole = found.reshape(-1, *self._examples.shape[1:])
+        return whole[start - first * self._rows : stop - first * self._rows]
+
     def _take(self, slots: numpy.ndarray, rows: numpy.ndarray) -> numpy.ndarray:
         return self._examples.take(slots * self._rows + rows, axis=0, mode="clip")
 
@@ -172,19 +194,28 @@ class ChunkedValues:
             self._slots[slots[-1], :num_left] = values[num_examples:]
 
 
-def is_in_chunks(dataset: h5py.Dataset) -> bool:
+def _num_bytes(dataset: h5py.Dataset) -> int:
+    """Count the bytes of all values of the examples of a chunk."""
+    num_rows = min(dataset.chunks[0], len(dataset))
+    return max(1, num_rows * math.prod(dataset.shape[1:]) * dataset.dtype.itemsize)
+
+
+def is_in_chunks(dataset: h5py.Dataset, max_bytes: int = CACHE_BYTES) -> bool:
     """Tell whether a data set can be read by its chunks.
 
     Parameters
     ----------
     dataset : h5py.Dataset
         A data set of an open file.
+    max_bytes : int, optional
+        How much memory its chunks may take.
 
     Returns
     -------
     bool
-        False for other layouts, for types with references to objects, for what is empty, and for
-        more chunks than can be kept count of.
+        False for other layouts, for types with references to objects, for what is empty, for more
+        chunks than can be kept count of, and for chunks that have many examples and little of each,
+        so that all values of these would not fit into the memory.
     """
     return (
         dataset.chunks is not None
@@ -193,6 +224,7 @@ def is_in_chunks(dataset: h5py.Dataset) -> bool:
         and dataset.dtype.subdtype is None
         and math.prod(dataset.shape) > 0
         and len(dataset) <= MAX_CHUNKS * dataset.chunks[0]
+        and (dataset.chunks[1:] == dataset.shape[1:] or _num_bytes(dataset) <= max_bytes)
         and dataset.id.get_create_plist().get_layout() == h5py.h5d.CHUNKED
     )
 

@@ -83,7 +83,7 @@ class SourceReader:
         ]
         if not self._parts:
             self._mapped = map_values(dataset)
-        if self._mapped is None and is_in_chunks(dataset):
+        if self._mapped is None and is_in_chunks(dataset, cache_bytes):
             self._chunked = ChunkedValues(dataset, cache_bytes)
 
     @property
@@ -136,7 +136,7 @@ class SourceReader:
         is_long = request.stop - request.start >= self._chunked.num_rows
         if is_long and not self._chunked.holds_all:
             return self._ask(request)
-        return self._chunked.read(as_indices(request))
+        return self._chunked.read_range(request.start, request.stop)
 
     def _read_parts(self, indices: numpy.ndarray) -> numpy.ndarray:
         found = numpy.empty((len(indices), *self._dataset.shape[1:]), self._dataset.dtype)
@@ -150,6 +150,8 @@ class SourceReader:
     def _read_scattered(self, indices: numpy.ndarray) -> numpy.ndarray:
         if self._chunked is not None:
             return self._chunked.read(indices)
+        if not len(indices):
+            return self._ask(slice(0, 0))
         increasing = (numpy.diff(indices) > 0).all()
         if not increasing and not self._sort_indices:
             raise ValueError(

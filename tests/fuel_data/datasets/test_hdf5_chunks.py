@@ -47,6 +47,28 @@ def test_a_chunk_is_read_once_as_long_as_it_is_in_the_cache(dataset, monkeypatch
     assert read == [0, 10, 20, 10]
 
 
+@pytest.mark.parametrize("max_bytes", [1, 3 * 240, 2**20])
+def test_ranges_are_those_of_the_file_however_small_the_cache(dataset, max_bytes):
+    chunked = ChunkedValues(dataset, max_bytes)
+
+    for start, stop in [(0, 103), (5, 5), (7, 8), (38, 61), (95, 103), (100, 103), (0, 30)]:
+        found = chunked.read_range(start, stop)
+        assert_array_equal(found, VALUES[start:stop])
+        found[...] = 0
+
+
+@pytest.mark.parametrize(("cache_bytes", "way"), [(239, "h5py"), (240, "chunks")])
+def test_chunks_of_little_of_many_examples_are_left_to_hdf5_if_all_of_these_are_too_large(
+    dataset, cache_bytes, way
+):
+    reader = SourceReader(dataset, cache_bytes=cache_bytes)
+
+    assert reader.way == way
+    for indices in ([102, 3, 3], [], [50]):
+        wanted = numpy.array(indices, dtype=int)
+        assert_array_equal(reader.read(wanted), VALUES[wanted])
+
+
 def test_what_was_read_is_a_copy(dataset):
     chunked = ChunkedValues(dataset)
     chunked.read(numpy.array([3, 4]))[...] = 0

@@ -102,7 +102,7 @@ def copy_from_server_to_local(
     OSError
         If it cannot be copied, or changes meanwhile. Nothing is left behind.
     """
-    part = Path(f"{os.fspath(local_path)}.{os.getpid()}{_PART}")
+    part = Path(f"{os.fspath(local_path)}.{os.getpid()}.{threading.get_ident()}{_PART}")
     try:
         _reserve(part, os.path.getsize(remote_path))
         _fill(remote_path, part)

@@ -47,9 +47,10 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]
     encoding = None if "b" in mode else "utf-8"
     _remove_leftovers(target.parent, f".{glob.escape(target.name)}.*{_PART}")
     descriptor, temporary = tempfile.mkstemp(_PART, f".{target.name}.", target.parent)
-    # As long as this is open, the temporary file is somebody's.
+    # As long as this is open, the temporary file is somebody's. It is so for a moment after it has
+    # its name: readers that lock what they open, as HDF5 does, must be able to share the lock.
     owned = os.dup(descriptor)
-    fcntl.flock(owned, fcntl.LOCK_EX)
+    fcntl.flock(owned, fcntl.LOCK_SH)
     try:
         with open(descriptor, mode, encoding=encoding) as file:
             yield file

@@ -4,6 +4,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy
@@ -287,6 +289,27 @@ def test_copying_by_hand_is_whole_or_not_at_all(slow, monkeypatch):
     with pytest.raises(FileNotFoundError):
         cache.copy_from_server_to_local(slow / "missing", target)
     assert target.read_bytes() == b"content"
+    assert sorted(os.listdir(slow.parent)) == ["slow", "target.bin"]
+
+
+def test_threads_that_copy_to_one_place_do_not_meet(slow, monkeypatch):
+    originals = [write(slow / f"{name}.bin", name.encode() * 1000) for name in "ab"]
+    both_copy = threading.Barrier(2, timeout=60)
+    copyfileobj = cache.shutil.copyfileobj
+
+    def copy(source, target, length):
+        both_copy.wait()
+        target.write(source.read(500))
+        target.flush()
+        both_copy.wait()
+        copyfileobj(source, target, length)
+
+    monkeypatch.setattr(cache.shutil, "copyfileobj", copy)
+    target = slow.parent / "target.bin"
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(cache.copy_from_server_to_local, originals, [target] * 2))
+
+    assert target.read_bytes() in (b"a" * 1000, b"b" * 1000)
     assert sorted(os.listdir(slow.parent)) == ["slow", "target.bin"]
 
 

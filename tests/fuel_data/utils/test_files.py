@@ -1,3 +1,4 @@
+import fcntl
 import os
 import stat
 import subprocess
@@ -6,6 +7,7 @@ import time
 
 import pytest
 
+from fuel_data.utils import files
 from fuel_data.utils.files import atomic_write, move_into_place, working_folder
 
 
@@ -77,6 +79,23 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
         file.write(b"whole")
 
     assert os.listdir(tmp_path) == ["file[1]"]
+
+
+def test_a_file_can_be_read_with_a_lock_from_the_moment_it_has_its_name(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    locked = []
+
+    def look(written):
+        if path.exists():
+            with open(path) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                locked.append(file.read())
+
+    monkeypatch.setattr(files, "wait_for_disk", look)
+    with atomic_write(path, "w") as file:
+        file.write("whole")
+
+    assert locked == ["whole"]
 
 
 def test_what_another_writer_is_at_work_on_is_left_alone(tmp_path):

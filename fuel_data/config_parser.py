@@ -139,7 +139,8 @@ class Configuration:
             return os.environ[setting.env_var], f"the environment variable {setting.env_var}"
         path = self._file_path()
         from_file = self._read_file(path)
-        if key in from_file:
+        # A line without a value is one that was left to be filled in.
+        if from_file.get(key) is not None:
             return from_file[key], f"the file {path}"
         if setting.default is _UNSET:
             ways = [f"Assign config.{key}"]
@@ -267,6 +268,29 @@ def folders(value: Any) -> list[str]:
     return [os.fspath(folder) for folder in value]
 
 
+def whole(value: Any) -> int:
+    """Make an int from a whole number, or from a text such as ``12``.
+
+    Parameters
+    ----------
+    value : int or str
+        What was set.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is another number, or none.
+    """
+    number = int(value)
+    if not isinstance(value, str) and number != value:
+        raise ValueError("expected a whole number")
+    return number
+
+
 def fraction(value: Any) -> float:
     """Make a number above 0 and at most 1 from a number, or from a text such as ``0.9``.
 
@@ -320,7 +344,7 @@ config = Configuration(env_var="FUEL_CONFIG", path="~/.fuelrc")
 config.add_config("data_path", folders, default=_default_data_path, env_var="FUEL_DATA_PATH")
 config.add_config("local_data_path", str, default="", env_var="FUEL_LOCAL_DATA_PATH")
 config.add_config("max_disk_usage", fraction, default=0.9, env_var="FUEL_MAX_DISK_USAGE")
-config.add_config("default_seed", int, default=1, env_var="FUEL_DEFAULT_SEED")
+config.add_config("default_seed", whole, default=1, env_var="FUEL_DEFAULT_SEED")
 config.add_config("extra_converters", words, default="", env_var="FUEL_EXTRA_CONVERTERS")
 config.add_config("extra_downloaders", words, default="", env_var="FUEL_EXTRA_DOWNLOADERS")
 config.add_config("floatX", str, default="float32", env_var="FUEL_FLOATX")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fuel_data.config_parser import Configuration, boolean, config, folders, fraction, words
+from fuel_data.config_parser import Configuration, boolean, config, folders, fraction, whole, words
 from fuel_data.exceptions import ConfigurationError
 
 
@@ -158,6 +158,21 @@ def test_a_part_of_a_disk_is_a_number_above_0_and_at_most_1():
     for wrong in (0, "1.5", "-0.1", "nan"):
         with pytest.raises(ValueError, match="expected a number above 0 and at most 1"):
             fraction(wrong)
+
+
+def test_a_whole_number_is_not_cut_from_another():
+    assert [whole(value) for value in ("12", 12, 12.0)] == [12, 12, 12]
+    with pytest.raises(ValueError, match="expected a whole number"):
+        whole(1.9)
+
+
+def test_a_line_of_the_file_without_a_value_sets_nothing(monkeypatch, tmp_path):
+    (tmp_path / "fuelrc").write_text("local_data_path:\ndefault_seed: 7\n")
+    monkeypatch.setenv("FUEL_CONFIG", str(tmp_path / "fuelrc"))
+    for name in ("FUEL_LOCAL_DATA_PATH", "FUEL_DEFAULT_SEED"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert (config.local_data_path, config.default_seed) == ("", 7)
 
 
 def test_words_and_folders_are_read_from_text_and_lists():

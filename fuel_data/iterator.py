@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from fuel_data import fuels_way
-from fuel_data.randomness import generator, key
+from fuel_data.randomness import Rng, generator, key, rng_state, set_rng_state
 from fuel_data.requests import PositionedScheme, scheme_rngs
 from fuel_data.state import is_plain, split_arrays
 
@@ -350,6 +350,7 @@ class DataIterator:
     # In pickles of version 0.1.0 they are missing.
     _since = 0
     _may_repeat = False
+    _generators: Sequence[dict[str, Any]] = ()
 
     def __init__(
         self,
@@ -373,6 +374,10 @@ class DataIterator:
         self._position: dict[str, Any] | None = None
         # How many items were given after `_position`, which is copied more seldom if it is large.
         self._since = 0
+        # States of generators that several stages draw from. Each stage puts its own back, and may
+        # draw again while others do: so they are put back once more when all stages stand.
+        self._generators = ()
+        self._shared: Sequence[Rng] = ()
         self._may_repeat = (
             data_stream.holds_anything
             and fuels_way.can_repeat(data_stream)
@@ -388,11 +393,15 @@ class DataIterator:
 
     def _open(self) -> Any:
         stage = self.data_stream.open_stage(self.epoch)
+        rngs = self.data_stream.all_rngs()
+        self._shared = rngs if len(set(map(id, rngs))) < len(rngs) else ()
         try:
             if self._position is None:
-                self._position = stage.get_position()
+                self._note_position(stage)
             else:
                 stage.set_position(self._position)
+                for rng, state in zip(rngs, self._generators, strict=False):
+                    set_rng_state(rng, state)
             for _ in range(self._since):
                 next(stage)
         except BaseException:
@@ -403,6 +412,7 @@ class DataIterator:
 
     def _note_position(self, stage: Any) -> None:
         self._position, self._since = stage.get_position(), 0
+        self._generators = [rng_state(rng) for rng in self._shared]
         if self._may_repeat:
             self._may_repeat = is_plain(self._position)
 
@@ -415,7 +425,10 @@ class DataIterator:
             self._note_position(stage)
         try:
             data = next(stage)
-            position = None if self._may_repeat else stage.get_position()
+            if self._may_repeat:
+                self._since += 1
+            else:
+                self._note_position(stage)
         except StopIteration:
             self._note_position(stage)
             raise
@@ -423,10 +436,6 @@ class DataIterator:
             # The stages below may have gone on already. Begin again from where the item began.
             self._close()
             raise
-        if position is None:
-            self._since += 1
-        else:
-            self._position = position
         self.index += 1
         return dict(zip(self.data_stream.sources, data, strict=True)) if self.as_dict else data
 
@@ -436,7 +445,8 @@ class DataIterator:
         Returns
         -------
         dict
-            ``format`` (1), ``pipeline`` (digest), ``epoch``, ``index`` and ``position``.
+            ``format`` (1), ``pipeline`` (digest), ``epoch``, ``index`` and ``position``; and
+            ``generators``, the states of all, if one of them is drawn from in two places.
 
         Raises
         ------
@@ -458,6 +468,8 @@ class DataIterator:
             "index": self.index,
             "position": self._position,
         }
+        if self._generators:
+            state["generators"] = self._generators
         if self.data_stream.holds_anything:
             split_arrays(state)
         return state
@@ -483,6 +495,7 @@ class DataIterator:
         self.epoch = state["epoch"]
         self.index = state["index"]
         self._position = state["position"]
+        self._generators = state.get("generators", ())
         self._since = 0
         self.data_stream.epochs_begun = self.epoch + 1
         self._open()
@@ -517,7 +530,7 @@ class DataIterator:
     def __getstate__(self) -> dict[str, Any]:
         if self._since:
             self._note_position(self._stage or self._open())
-        return {**self.__dict__, "_stage": None}
+        return {**self.__dict__, "_stage": None, "_shared": ()}
 
     def __repr__(self) -> str:
         return f"<epoch {self.epoch}, {self.index} items given, of {self.data_stream!r}>"

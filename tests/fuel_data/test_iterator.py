@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy
 import pytest
 
@@ -115,6 +117,36 @@ def test_an_item_that_could_not_be_read_is_read_again():
         next(iterator)
     assert iterator.get_state() == state
     assert same_data([first, *iterator], reference)
+
+
+def _shifted(data, rng):
+    return (data[0] + rng.uniform(),)
+
+
+def _sharing_one_generator(num_examples, turned, fails=tuple):
+    rng = numpy.random.RandomState(3)
+    dataset = IndexableDataset({"x": numpy.arange(float(num_examples))})
+    branches = [
+        Mapping(DataStream(dataset, SequentialScheme(num_examples, 2)), partial(_shifted, rng=rng)),
+        Rename(DataStream(dataset, ShuffledScheme(num_examples, 2, rng=rng)), {"x": "y"}),
+        Rename(Mapping(DataStream(dataset, SequentialScheme(num_examples, 2)), fails), {"x": "z"}),
+    ]
+    return Merge(branches[::-1] if turned else branches)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_generator_of_two_branches_goes_on_where_it_was(turned):
+    check_resumption(lambda num_examples: _sharing_one_generator(num_examples, turned))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_generator_of_two_branches_repeats_nothing_after_a_failure(turned):
+    expected = list(_sharing_one_generator(12, turned))
+    iterator = _sharing_one_generator(12, turned, FailsOnce()).get_epoch_iterator()
+    first = [next(iterator) for _ in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    assert same_data([*first, *iterator], expected)
 
 
 def _noise(data, rng):

@@ -34,9 +34,11 @@ from fuel_data.converters.storage import (
     warn_of_what_is_not_compressed,
 )
 from fuel_data.datasets import hdf5_format
+from fuel_data.datasets.hdf5_digests import add_digests
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place, working_folder
+from fuel_data.utils.parsers import positive
 from fuel_data.utils.registry import command_parser, registered
 
 SUFFIXES = (".hdf5", ".hdf", ".h5")
@@ -94,7 +96,8 @@ def main(args: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     return command_parser(
         "fuel-convert",
-        "Turn the files of a data set into an HDF5 file.",
+        "Turn the files of a data set into an HDF5 file. For data of your own there are arrays, "
+        "image_folder and stream; join is for HDF5 files.",
         EPILOG,
         registered(all_converters, config.extra_converters, "all_converters"),
         _add_common_arguments,
@@ -131,7 +134,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--chunk-examples",
-        type=int,
+        type=positive(int),
         metavar="NUMBER",
         help="examples in a chunk that is compressed; by default as many as fit into 3 KiB, which "
         "suits shuffled reading",
@@ -191,6 +194,7 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
                 # By way of a Python file: see `new_hdf5_file`.
                 with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
                     write_provenance(h5file, command)
+                    add_digests(h5file)
                     _record_noticed(h5file, options["directory"], inputs)
         for path in written:
             target = os.path.normpath(os.path.join(folder, os.path.basename(path)))

@@ -23,7 +23,7 @@ from fuel_data.datasets.hdf5_virtual import files_of
 from fuel_data.previews import is_png_name, png, preview
 from fuel_data.reports import draw_histogram
 from fuel_data.utils.files import atomic_write
-from fuel_data.utils.parsers import Parser
+from fuel_data.utils.parsers import Parser, positive
 from fuel_data.utils.paths import find_in_data_path
 
 # Of a larger source, the range is that of some examples: reading it all could take an hour.
@@ -94,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         "--sources", nargs="+", metavar="SOURCE", help="with --preview: by default all"
     )
     parser.add_argument(
-        "--num-examples", type=int, help=f"with --preview: how many (default {NUM_EXAMPLES})"
+        "--num-examples",
+        type=positive(int),
+        help=f"with --preview: how many (default {NUM_EXAMPLES})",
     )
     return parser
 

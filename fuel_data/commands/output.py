@@ -93,6 +93,9 @@ def writing(
         reason = error.strerror
         if isinstance(error, FileExistsError) and reason == os.strerror(errno.EEXIST):
             reason = "There is something that is no folder"
+        folder = os.path.dirname(path)
+        if isinstance(error, FileNotFoundError) and folder and not os.path.exists(folder):
+            reason = f"There is no folder {os.fspath(folder)!r}"
         advice = f"Make room there, or {way_out}." if is_full else f"{way_out.capitalize()}."
         sentences = [f"{os.fspath(path)!r} could not be written: {reason}.", left, advice]
         raise WriteError(" ".join(filter(None, sentences))) from error

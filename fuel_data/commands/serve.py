@@ -3,12 +3,11 @@
 import argparse
 import contextlib
 import logging
-import math
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from fuel_data.server.process import LAST_WORDS, end_with_owner, receive_recipe
 from fuel_data.server.protocol import HEARTBEAT
 from fuel_data.server.recipe import Recipe, failures_of_recipes, parse_arguments
 from fuel_data.server.server import Server
-from fuel_data.utils.parsers import Parser
+from fuel_data.utils.parsers import Parser, positive
 
 _EPILOG = """
 A recipe is module:function or file.py:function; the function builds a stream and returns it.
@@ -84,13 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--address", help="ipc://PATH or tcp://127.0.0.1:PORT")
     parser.add_argument(
         "--hwm",
-        type=_positive(int),
+        type=positive(int),
         default=10,
         help="batches prepared ahead for a client (default: 10)",
     )
     parser.add_argument(
         "--heartbeat",
-        type=_positive(float),
+        type=positive(float),
         default=HEARTBEAT,
         help="seconds between signs of life (default: %(default)s)",
     )
@@ -98,18 +97,6 @@ def _parser() -> argparse.ArgumentParser:
     # What a training process passes to the server that it starts.
     parser.add_argument("--owner", type=int, help=argparse.SUPPRESS)
     return parser
-
-
-def _positive(number: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        value = number(text)
-        if not 0 < value < math.inf:
-            raise argparse.ArgumentTypeError(f"must be positive and finite; got {text}")
-        return value
-
-    # What argparse calls a text that is no number.
-    parse.__name__ = number.__name__
-    return parse
 
 
 def _serve(options: argparse.Namespace) -> None:

@@ -225,7 +225,9 @@ def _cast(source: str, values: numpy.ndarray, dtype: str | None) -> numpy.ndarra
     try:
         wanted = numpy.dtype(dtype)
     except TypeError as error:
-        raise ValueError(f"--dtype: {source}={dtype} is no dtype of numpy.") from error
+        raise ValueError(
+            f"--dtype: {source}={dtype} is no dtype of numpy, such as uint8 or float32."
+        ) from error
     if not {values.dtype.kind, wanted.kind} <= set("biufc"):
         raise ValueError(
             f"--dtype: source {source!r} is {values.dtype} and cannot become {wanted}: only "

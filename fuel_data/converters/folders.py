@@ -95,7 +95,10 @@ class ImageTree:
     def _images(self, split: str) -> list[str]:
         top = os.path.join(self.folder, split)
         if not os.path.isdir(top):
-            raise ValueError(f"{top} is no folder.")
+            way_out = "--splits names folders in that of -d"
+            if not split:
+                way_out = "Say by -d in which folder those of the classes are"
+            raise ValueError(f"{top.rstrip(os.sep)} is no folder. {way_out}.")
         found: list[str] = []
         classes: set[str] = set()
         for place, folders, files in self._walk(top):

@@ -67,7 +67,10 @@ def join_files(
         If sources or classes do not fit together, or the values were to be compressed.
     """
     if storage_of("", None) != Storage():
-        raise UsageError("join: the values stay where they are, so they cannot be compressed anew.")
+        raise UsageError(
+            "the values stay where they are, so they cannot be compressed anew. Leave "
+            "--compression and --chunk-examples out, or convert the parts with them."
+        )
     paths = [_find(directory, file) for file in files]
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
@@ -85,7 +88,10 @@ def join_files(
                 "file has all of them open. Raise the limit, by `ulimit -n`, or join fewer."
             ) from error
         if os.path.join(folder, output_filename) in [part.path for part in parts]:
-            raise ValueError(f"{output_filename} would take the place of one of its parts.")
+            raise ValueError(
+                f"{output_filename} would take the place of one of its parts. Choose another name "
+                "by -r, or another folder by -o."
+            )
         with progress_bar(f"the parts of {output_filename}", len(parts), "Checking") as progress:
             for part in parts:
                 with damage_in_words(part.h5file.filename):

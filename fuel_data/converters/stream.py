@@ -14,6 +14,7 @@ import numpy
 from fuel_data.axes import examples_first
 from fuel_data.converters.arrays import default_labels
 from fuel_data.converters.base import UsageError, fill_hdf5_file, new_hdf5_file, record_inputs
+from fuel_data.utils.parsers import positive
 from fuel_data.utils.progress import progress_bar
 
 SPLITS = ("train", "valid", "test")
@@ -324,8 +325,6 @@ def convert_from_arguments(
         raise UsageError("Give the recipe of each split once, by --train RECIPE and the like.")
     if "" in dict(named):
         raise UsageError("--split needs a name, as in --split small RECIPE.")
-    if arguments["epochs"] < 1 or (arguments["num_examples"] or 1) < 1:
-        raise UsageError("--epochs and --num-examples must be positive.")
     given = parse_arguments(arguments["argument"])
     recipes = {split: Recipe(_find(directory, target), given) for split, target in named}
     files = [recipe.find_file() for recipe in recipes.values() if recipe.path is not None]
@@ -382,7 +381,7 @@ def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
         help="an argument of all the functions; the value is JSON or YAML",
     )
     text = "how many epochs of each stream to save, by default 1"
-    subparser.add_argument("--epochs", type=int, default=1, help=text)
+    subparser.add_argument("--epochs", type=positive(int), default=1, help=text)
     text = "how many examples of each split to save at most"
-    subparser.add_argument("--num-examples", type=int, metavar="NUMBER", help=text)
+    subparser.add_argument("--num-examples", type=positive(int), metavar="NUMBER", help=text)
     return convert_from_arguments

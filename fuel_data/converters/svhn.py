@@ -328,6 +328,7 @@ def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
     """
     subparser.add_argument(
         "which_format",
+        metavar="FORMAT",
         type=int,
         choices=sorted(COUNTS),
         help="1 for whole numbers with boxes, 2 for single digits of 32 x 32 pixels",

@@ -61,9 +61,7 @@ def convert_youtube_audio(
         If ffmpeg is not there.
     """
     if channels < 1 or sample < 1:
-        raise ValueError(
-            f"youtube_audio: --channels and --sample must be positive; got {channels}, {sample}."
-        )
+        raise ValueError(f"--channels and --sample must be positive; got {channels}, {sample}.")
     (path,) = find_inputs(directory, [audio_name(youtube_id)])
     output = os.path.join(output_directory, output_filename or f"{youtube_id}.hdf5")
     # Beside the output, since hours of sound need not fit into memory.

@@ -81,4 +81,7 @@ def _what_else(path: str | os.PathLike[str]) -> str | None:
     for start, what in _OTHERS.items():
         if beginning.startswith(start):
             return what
-    return "a file of another kind, or its beginning is damaged: the signature of HDF5 is missing"
+    return (
+        "a file of another kind, or its beginning is damaged: the signature of HDF5 is missing. "
+        "Convert it, or fetch it again"
+    )

@@ -60,6 +60,10 @@ def fill_subparser(subparser: argparse.ArgumentParser) -> Callable:
         `download_svhn`.
     """
     subparser.add_argument(
-        "which_format", type=int, choices=sorted(FILES), help="1: whole numbers, 2: single digits"
+        "which_format",
+        metavar="FORMAT",
+        type=int,
+        choices=sorted(FILES),
+        help="1: whole numbers, 2: single digits",
     )
     return download_svhn

@@ -29,8 +29,8 @@ def audio_name(youtube_id: str) -> str:
     """
     if not re.fullmatch("[A-Za-z0-9_-]+", youtube_id):
         raise ValueError(
-            "youtube_audio: --youtube-id must be letters, digits, - and _, what stands after v= in "
-            f"the address of the video; got {youtube_id!r}."
+            "--youtube-id must be letters, digits, - and _, what stands after v= in the "
+            f"address of the video; got {youtube_id!r}."
         )
     return f"{youtube_id}.m4a"
 

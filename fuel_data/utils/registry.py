@@ -153,6 +153,7 @@ def command_parser(
     ValueError
         If a `fill_subparser` fails or gives no function.
     """
+    description += f" `{program} NAME --help` says what each takes."
     parser = Parser(prog=program, description=description, epilog=epilog)
     subparsers = parser.add_subparsers(metavar="NAME", dest="_name", required=True)
     verb = program.rpartition("-")[2]

@@ -133,7 +133,6 @@ def test_encoded_images_of_16_bits_are_drawn_in_their_shades(tmp_path):
     [
         (["--split", "trian"], "has no split 'trian'. Known: all"),
         (["--sources", "feature"], "'feature'"),
-        (["--num-examples", "0"], "`num_examples` must be at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error(tmp_path, capsys, arguments, message):

@@ -197,3 +197,32 @@ def test_an_option_that_would_drop_the_one_before_is_refused(args, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(args.split())
     assert "it is given twice; give " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ("", "fuel-convert: error: NAME is missing. Known: adult, arrays"),
+        ("minst", "'minst' is not known. Did you mean 'mnist'?"),
+        ("--compression gzip digits", "as in `fuel-convert NAME --compression`."),
+        ("digits --compresion gzip", "fuel-convert digits: error: unrecognized arguments: --comp"),
+        ("arrays table.csv", "unrecognized arguments: table.csv. It takes options only."),
+        ("digits --chunk-examples 0", "--chunk-examples: must be a whole number of at least 1"),
+        ("stream --train a:b --epochs 0", "--epochs: must be a whole number of at least 1; got"),
+        ("stream --train a:b --num-examples x", "--num-examples: must be a whole number of at l"),
+        ("svhn 3", "argument FORMAT: 3 is not known. Known: 1, 2."),
+        ("svhn", "the following arguments are required: FORMAT"),
+    ],
+)
+def test_a_wrong_call_is_refused_with_the_way_out(args, words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(args.split())
+    assert words in capsys.readouterr().err
+
+
+def test_help_says_which_names_are_for_data_of_ones_own(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "For data of your own there are arrays, image_folder and stream" in words
+    assert "`fuel-convert NAME --help` says what each takes." in words

@@ -131,7 +131,7 @@ def test_an_error_of_a_file_that_is_read_passes_as_it_is(tmp_path):
         (convert, ["digits", "-o", "file/x"], "Not a directory. Nothing was written, and an old f"),
         (convert, ["digits", "-r", "pipe.h5"], "no file, choose another name. Nothing was written"),
         (info, ["DIGITS", "--preview", "pipe.png"], "choose another name. Choose another file by"),
-        (info, ["DIGITS", "--preview", "no/x.png"], "No such file or directory. Choose another fi"),
+        (info, ["DIGITS", "--preview", "no/x.png"], "There is no folder 'no'. Choose another file"),
         (download, ["mnist", "-d", "file"], "is no folder. What has come is kept as NAME.part for"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_server_is_ready_in_under_a_second_and_a_half(command):
         ([f"{RECIPES}:counted", "--address", "tcp://*:1"], "not on this machine's loopback"),
         (
             [f"{RECIPES}:counted", "--address", "tcp://127.0.0.1:0", "--ready-file", "/no/file"],
-            "'/no/file' could not be written: No such file or directory. Choose another --ready-",
+            "'/no/file' could not be written: There is no folder '/no'. Choose another --ready-",
         ),
     ],
 )
@@ -156,10 +156,10 @@ def test_an_error_in_the_code_of_a_recipe_is_shown_by_its_lines(tmp_path, capsys
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (["--hwm", "0"], "argument --hwm: must be positive and finite; got 0"),
-        (["--hwm", "many"], "argument --hwm: invalid int value: 'many'"),
-        (["--heartbeat", "-1"], "argument --heartbeat: must be positive and finite; got -1"),
-        (["--heartbeat", "inf"], "argument --heartbeat: must be positive and finite; got inf"),
+        (["--hwm", "0"], "argument --hwm: must be a whole number of at least 1; got '0'."),
+        (["--hwm", "many"], "--hwm: must be a whole number of at least 1; got 'many'."),
+        (["--heartbeat", "-1"], "must be a finite number of more than 0; got '-1'."),
+        (["--heartbeat", "inf"], "must be a finite number of more than 0; got 'inf'."),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(option, words, capsys):

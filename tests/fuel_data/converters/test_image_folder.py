@@ -298,7 +298,11 @@ def test_names_may_be_of_any_letters_and_of_none(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--splits", "valid"], 1, "birds/valid is no folder"),
+        (
+            ["--splits", "valid"],
+            1,
+            "valid is no folder. --splits names folders in that of -d.",
+        ),
         (["--fractions", "a=0.5", "b=0.6"], 2, "must be positive and add up to 1"),
         (["--fractions", "a=0.5", "a=0.5"], 2, "takes NAME=PART, each name once"),
         (["--splits", "train", "--fractions", "a=1"], 2, "not both"),
@@ -315,6 +319,11 @@ def test_arguments_that_do_not_fit_are_refused(
 
     assert main(["image_folder", "-d", str(top), "-o", str(tmp_path), *arguments]) == status
     assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named_with_the_way_out(tmp_path, capsys):
+    assert main(["image_folder", "-d", str(tmp_path / "no"), "-o", str(tmp_path)]) == 1
+    assert f"{tmp_path}/no is no folder. Say by -d in which folder" in capsys.readouterr().err
 
 
 def test_a_fraction_without_a_name_is_refused(capsys):

@@ -229,9 +229,13 @@ def test_wrong_calls_are_refused(tmp_path, capsys):
     for arguments, status, words in (
         (["c.hdf5", "missing.hdf5"], 1, "These files are not there: missing.hdf5."),
         (["c.hdf5", "a%b.hdf5"], 1, "reads a % in the name of a file as a number to fill in"),
-        (["c.hdf5", "-r", "c.hdf5"], 1, "c.hdf5 would take the place of one of its parts."),
+        (["c.hdf5", "-r", "c.hdf5"], 1, "the place of one of its parts. Choose another name by -r"),
         (["c.hdf5", "other.hdf5"], 1, "other.hdf5 has no root attribute 'split'"),
-        (["c.hdf5", "--compression", "gzip"], 2, "the values stay where they are, so they cannot"),
+        (
+            ["c.hdf5", "--compression", "gzip"],
+            2,
+            "fuel-convert join: the values stay where they are, so",
+        ),
     ):
         assert main([*join, *arguments]) == status
         assert words in capsys.readouterr().err

@@ -192,7 +192,6 @@ def test_the_command_saves_recipes_and_says_what_they_were(tmp_path, monkeypatch
         ([], 2, "Give the recipe of each split once"),
         (["--train", "a:b", "--split", "train", "a:b"], 2, "Give the recipe of each split once"),
         (["--split", "", "a:b"], 2, "--split needs a name, as in --split small RECIPE"),
-        (["--train", "a:b", "--epochs", "0"], 2, "--epochs and --num-examples must be positive"),
         (["--train", "a:b", "--argument", "x=1", "--argument", "x=2"], 1, "'x' is given twice"),
         (["--train", "missing.py:b"], 1, "there is no file"),
         (["--train", "prepared_stream.py:nothing"], 1, "must return a data stream"),

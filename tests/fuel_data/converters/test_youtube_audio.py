@@ -121,6 +121,6 @@ def test_what_fails_elsewhere_and_what_is_no_id_is_said(capsys):
     assert "gone.m4a could not be fetched: ERROR: Video unavailable" in capsys.readouterr().err
     for command in (download, convert):
         assert command(["youtube_audio", "--youtube-id", "../x"]) == 1
-        assert "--youtube-id must be letters, digits, - and _" in capsys.readouterr().err
+        assert ": --youtube-id must be letters, digits, - and _" in capsys.readouterr().err
     with pytest.raises(FileNotFoundError, match="`fuel-convert youtube_audio --youtube-id id -o"):
         YouTubeAudio("id")

@@ -15,7 +15,7 @@ from fuel_data.converters.opened import notice
 from fuel_data.converters.sources import as_source, write_source
 from fuel_data.converters.sources import label_axes as label_axes
 from fuel_data.converters.storage import Storage, storage_of, warn_of_what_is_not_compressed
-from fuel_data.datasets.hdf5_digests import write_digests
+from fuel_data.datasets.hdf5_digests import add_digests
 from fuel_data.datasets.hdf5_format import create_split_array
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.digests import file_digest
@@ -72,6 +72,9 @@ def check_exists(required_files: Iterable[str]) -> Callable[[Callable], Callable
 def new_hdf5_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """Give an empty HDF5 file that takes the place of `path` when the block ends well.
 
+    Digests of what is in it then are written too, by which damage shows when the file is read; see
+    `fuel_data.datasets.hdf5_digests`.
+
     Parameters
     ----------
     path : path
@@ -96,6 +99,7 @@ def new_hdf5_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
         h5py.File(raw, mode="w", libver=("v108", "latest")) as h5file,
     ):
         yield h5file
+        add_digests(h5file)
 
 
 def fill_hdf5_file(
@@ -107,8 +111,8 @@ def fill_hdf5_file(
 ) -> None:
     """Write arrays into a file, with the attributes that say which split has which.
 
-    Digests of the values are written too, by which damage shows when the file is read; see
-    `fuel_data.datasets.hdf5_digests`.
+    More may be written into it afterwards, such as labels of axes. When it is complete,
+    `new_hdf5_file` and ``fuel-convert`` write digests of the values.
 
     Parameters
     ----------
@@ -163,7 +167,6 @@ def fill_hdf5_file(
         write_source(h5file, source, arrays, labels, storage_of(source, chosen), progress)
     order = dict.fromkeys(entry[0] for entry in data)
     _write_split(h5file, {split: split_dict[split] for split in order})
-    write_digests(h5file)
     packed = [source for source, one in chosen.items() if one.compression is not None]
     warn_of_what_is_not_compressed(h5file, packed, "fill_hdf5_file: compression")
 

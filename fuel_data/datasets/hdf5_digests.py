@@ -86,6 +86,22 @@ def _indices(h5file: h5py.File, row: hdf5_format.SplitRow) -> Any:
     return h5file[row.indices][()] if row.indices else None
 
 
+def add_digests(h5file: h5py.File) -> None:
+    """Write the digests of all sources into a new file, if it has splits and none of its own.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        A file open for writing, complete. If it has virtual sources, it stays without digests:
+        those of its parts count.
+    """
+    if "split" not in h5file.attrs or ATTRIBUTE in h5file.attrs:
+        return
+    sources = [h5file.get(name) for name in hdf5_format.get_all_sources(h5file)]
+    if all(isinstance(source, h5py.Dataset) and not source.is_virtual for source in sources):
+        write_digests(h5file)
+
+
 def write_digests(h5file: h5py.File) -> None:
     """Write the digests of all sources into a file.
 

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fuel_data.converters.base import check_exists, fill_hdf5_file, new_hdf5_file
+from fuel_data.datasets import H5PYDataset
 from fuel_data.exceptions import MissingInputFiles
 
 X = numpy.arange(12, dtype="int16").reshape(6, 2)
@@ -140,3 +141,16 @@ def test_vectors_of_one_length_stay_apart_in_a_ragged_source(tmp_path, lengths):
 
     with h5py.File(tmp_path / "x.hdf5") as file:
         assert [x.tolist() for x in file["x"]] == [x.tolist() for x in vectors]
+
+
+@pytest.mark.parametrize("make", [new_hdf5_file, lambda path: h5py.File(path, "w")])
+def test_more_may_be_written_after_the_arrays_as_in_fuel(tmp_path, make):
+    with make(tmp_path / "x.hdf5") as h5file:
+        fill_hdf5_file(h5file, [("train", "x", numpy.arange(4)), ("test", "x", numpy.arange(2))])
+        h5file["x"].dims[0].label = "batch"
+        h5file["x"][5] = 7
+
+    dataset = H5PYDataset(tmp_path / "x.hdf5", ("test",))
+
+    assert dataset.axis_labels == {"x": ("batch",)}
+    assert dataset.get_data(request=[0, 1])[0].tolist() == [0, 7]

@@ -9,6 +9,7 @@ import pytest
 
 from fuel_data.commands.convert import main
 from fuel_data.converters.opened import notice, watch_files
+from fuel_data.datasets import H5PYDataset
 
 # As converters are written for Fuel, with the import renamed.
 PLUGIN = """
@@ -30,6 +31,7 @@ def convert(directory, output_directory, output_filename="plain.hdf5", most=10**
     path = os.path.join(output_directory, output_filename)
     with h5py.File(path, mode="w") as h5file:
         fill_hdf5_file(h5file, [("train", "x", numpy.array(x))])
+        h5file["x"].dims[0].label = "batch"
     return (path,)
 
 
@@ -129,3 +131,14 @@ def test_only_files_that_are_read_in_the_folder_are_noticed(tmp_path):
     open(inside / "code.py").close()
 
     assert found == [str(inside / "named"), str(inside / "x")]
+
+
+def test_what_a_converter_writes_after_the_arrays_is_part_of_the_file(folder, caplog):
+    main(["plain"])
+
+    dataset = H5PYDataset("plain.hdf5", ("train",))
+    dataset.verify()
+
+    assert dataset.axis_labels == {"x": ("batch",)}
+    # It would say that the file has no digests.
+    assert caplog.text == ""

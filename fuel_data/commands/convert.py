@@ -35,7 +35,6 @@ from fuel_data.converters.storage import (
 )
 from fuel_data.datasets import hdf5_format
 from fuel_data.datasets.hdf5_digests import add_digests
-from fuel_data.datasets.hdf5_digests import add_digests
 from fuel_data.downloaders import all_downloaders
 from fuel_data.exceptions import MissingInputFiles
 from fuel_data.utils.files import move_into_place, working_folder
@@ -195,7 +194,6 @@ def _convert(convert: Callable, command: str, options: dict[str, Any]) -> Iterat
                 # By way of a Python file: see `new_hdf5_file`.
                 with open(path, "r+b") as raw, h5py.File(raw, mode="r+") as h5file:
                     write_provenance(h5file, command)
-                    add_digests(h5file)
                     add_digests(h5file)
                     _record_noticed(h5file, options["directory"], inputs)
         for path in written:

@@ -2,7 +2,7 @@
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy
 
 from fuel_data.abstract import check_is_stream
 from fuel_data.axes import labels_of, with_batch, without_batch
-from fuel_data.config_parser import config
 from fuel_data.exceptions import KindMismatchError
 from fuel_data.fuels_way import is_ours
 from fuel_data.iterator import Stage
@@ -18,7 +17,8 @@ from fuel_data.schemes import BatchSizeScheme, ConcatenatedScheme, ConstantSchem
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, check_examples_first, check_sources
 from fuel_data.transformers.leftovers import LeftoverTransformer
-from fuel_data.transformers.ragged import ragged
+from fuel_data.transformers.ragged import count_examples, ragged
+from fuel_data.transformers.values import known_dtype
 from fuel_data.utils.arguments import as_whole_number, whole_number
 
 
@@ -303,7 +303,8 @@ class Padding(Transformer):
                     f"Padding: the mask of {source!r} would be called '{source}_mask', which the "
                     "stream below has already. Rename one of them."
                 )
-        self.mask_dtype = numpy.dtype(config.floatX if mask_dtype is None else mask_dtype)
+        mask_dtype = "floatX" if mask_dtype is None else mask_dtype
+        self.mask_dtype = known_dtype("Padding", "mask_dtype", mask_dtype)
         self._set_lengths(multiple_of, lengths)
         given_labels = kwargs.get("axis_labels") is not None
         super().__init__(data_stream, **kwargs)
@@ -317,9 +318,12 @@ class Padding(Transformer):
         if multiple_of is not None:
             self.multiple_of = whole_number("Padding", "multiple_of", multiple_of, least=1)
         if lengths is not None:
-            self.lengths = sorted(whole_number("Padding", "lengths", n, least=0) for n in lengths)
+            given = lengths if isinstance(lengths, Iterable) else ()
+            self.lengths = sorted(whole_number("Padding", "lengths", n, least=0) for n in given)
             if not self.lengths:
-                raise ValueError("Padding: `lengths` must be lengths, at least one; got none.")
+                raise ValueError(
+                    f"Padding: `lengths` must be lengths, at least one; got {lengths!r}."
+                )
 
     def _label_masks(self) -> None:
         if self.axis_labels is None:
@@ -356,6 +360,12 @@ class Padding(Transformer):
         return tuple(filled)
 
     def _fill(self, source: str, data: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
+        way_out = "Leave it out of `mask_sources`."
+        if not count_examples("Padding", f"the source {source!r}", data, way_out):
+            raise ValueError(
+                f"Padding: a batch of the source {source!r} is empty, so that there is no length "
+                "to fill it to. Leave it out with Filter."
+            )
         examples = [numpy.asarray(example) for example in data]
         rest = self._check_examples(source, examples)
         length = self._length(source, max(len(example) for example in examples))
@@ -371,7 +381,7 @@ class Padding(Transformer):
 
     @staticmethod
     def _check_examples(source: str, examples: list[numpy.ndarray]) -> tuple[int, ...]:
-        if not examples or any(example.ndim == 0 for example in examples):
+        if any(example.ndim == 0 for example in examples):
             raise ValueError(
                 f"Padding: the source {source!r} has no axis to fill. Leave it out of "
                 "`mask_sources`."

@@ -1,5 +1,6 @@
 """`Bucket`: batches of examples of about one length, and bounds that keep the padding low."""
 
+import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,8 @@ from fuel_data.transformers.anchors import AnchoredReader, AnchoredTransformer
 from fuel_data.transformers.base import call, check_sources
 from fuel_data.transformers.batches import check_kind, stack
 from fuel_data.utils.arguments import whole_number
+
+logger = logging.getLogger(__name__)
 
 _MAX_CANDIDATES = 1000
 _MAX_NAMED = 10
@@ -54,7 +57,8 @@ class Bucket(AnchoredTransformer):
     drop_last : bool
         Leave out what has not filled a bucket at the end of the epoch.
     too_long : {'drop', 'raise'}
-        What to do with an example that is longer than the last bound.
+        What to do with an example that is longer than the last bound. How many were left out is
+        logged at the end of an epoch.
     **kwargs
         See `Transformer`.
 
@@ -174,6 +178,7 @@ class _Buckets:
         self.counts = _Counts(len(stream.bounds))
         self._stream = stream
         self._reader = AnchoredReader(child)
+        self._has_warned = False
         self._empty()
 
     def _empty(self) -> None:
@@ -190,6 +195,7 @@ class _Buckets:
             try:
                 full = self._put(*self._reader.read())
             except StopIteration:
+                self._warn_of_too_long()
                 return self._take_rest(oldest)
             if full is not None:
                 return self._take(full)
@@ -219,6 +225,21 @@ class _Buckets:
                 f"`bounds`, {self._stream.bounds[-1]}. Add a bound, or give too_long='drop'."
             )
         self.counts.drop(_TOO_LONG, [number], [length])
+        if getattr(self._stream.data_stream, "_is_endless", False):
+            self._warn_of_too_long()
+
+    def _warn_of_too_long(self) -> None:
+        count = self.counts.num_dropped(_TOO_LONG)
+        if count and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "Bucket: left out %d of %d examples, which are longer than the last of `bounds`, "
+                "%d. Add a bound, take them out below with Filter, or give too_long='raise'; notes "
+                "and report() name some.",
+                count,
+                self._reader.num_read,
+                self._stream.bounds[-1],
+            )
 
     def _take(self, bucket: int) -> list[tuple]:
         self.counts.give(bucket, self._lengths[bucket])
@@ -276,11 +297,14 @@ class _Counts:
 
     def drop(self, reason: str, numbers: Sequence[int], lengths: list[int]) -> None:
         if lengths:
-            self._dropped[reason] = self._dropped.get(reason, 0) + len(lengths)
+            self._dropped[reason] = self.num_dropped(reason) + len(lengths)
         # Of those that are left over in a bucket, only the first has its number.
         for number, length in zip(numbers, lengths, strict=False):
             if len(self._named) < _MAX_NAMED:
                 self._named.append([number, length])
+
+    def num_dropped(self, reason: str) -> int:
+        return self._dropped.get(reason, 0)
 
     def notes(self, bounds: Sequence[int]) -> dict[str, Any]:
         to_bounds = sum(bound * n for bound, n in zip(bounds, self._examples, strict=True))
@@ -316,7 +340,8 @@ def _waste(tokens: int, filled: int) -> float:
 
 
 def _check_bounds(bounds: Sequence[int]) -> list[int]:
-    checked = [whole_number("Bucket", "bounds", bound) for bound in bounds]
+    given = bounds if isinstance(bounds, Iterable) else ()
+    checked = [whole_number("Bucket", "bounds", bound) for bound in given]
     if not checked or checked != sorted(set(checked)) or checked[0] < 0:
         raise ValueError(f"Bucket: `bounds` must be lengths that rise, at least one; got {bounds}.")
     return checked

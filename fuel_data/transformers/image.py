@@ -2,7 +2,7 @@
 
 Images are arrays of shape (channel, height, width). A batch of images of one size is an array of
 shape (batch, channel, height, width); where sizes differ, it is a list, or an object array, with
-one array for each image. Decoding and resizing need Pillow, the extra ``image``.
+one array for each image. All but cropping needs Pillow, the extra ``image``.
 
 Put them right above each other, over the same sources: then each image is decoded, resized and
 cropped before the next, and only what is left of it becomes an array (see
@@ -14,6 +14,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from numbers import Real
 from typing import Any
 
 import numpy
@@ -430,7 +431,8 @@ class RandomFixedSizeCrop(_RandomImages):
     Notes
     -----
     A batch becomes an array of shape (batch, channel, height, width), also if the images have
-    different sizes.
+    different sizes. Each source has windows of its own, as in Fuel: to cut the same out of an image
+    and its mask, make them channels of one source.
 
     Examples
     --------
@@ -558,7 +560,8 @@ class Random2DRotation(_RandomImages):
 
     Notes
     -----
-    A batch stays an array, an object array or a list.
+    A batch stays an array, an object array or a list. Each source has angles of its own, as in
+    Fuel: to rotate an image and its mask alike, make them channels of one source.
 
     Examples
     --------
@@ -582,7 +585,7 @@ class Random2DRotation(_RandomImages):
         **kwargs: Any,
     ) -> None:
         import_pillow("Random2DRotation")
-        if not 0 <= maximum_rotation < math.inf:
+        if not (isinstance(maximum_rotation, Real) and 0 <= maximum_rotation < math.inf):
             raise ValueError(
                 "Random2DRotation: `maximum_rotation` must be an angle in radians, at least 0; got "
                 f"{maximum_rotation!r}."

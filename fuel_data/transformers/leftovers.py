@@ -4,6 +4,7 @@ from typing import Any
 
 from fuel_data.iterator import Stage
 from fuel_data.transformers.base import Transformer
+from fuel_data.transformers.ragged import count_examples
 
 
 class Leftover:
@@ -63,14 +64,18 @@ class LeftoverTransformer(Transformer):
 
     def _size(self, batch: tuple) -> int:
         """Count the parts of what was read."""
-        sizes = {len(item) for item in batch}
-        if len(sizes) != 1:
-            named = dict(zip(self.data_stream.sources, map(len, batch), strict=True))
-            raise ValueError(
-                f"{type(self).__name__}: all sources of a batch must have the same number of "
-                f"examples; got {named}."
+        who = type(self).__name__
+        sizes = {
+            source: count_examples(
+                who, f"the source {source!r}", item, "Leave it out with FilterSources."
             )
-        return sizes.pop()
+            for source, item in zip(self.data_stream.sources, batch, strict=True)
+        }
+        if len(set(sizes.values())) != 1:
+            raise ValueError(
+                f"{who}: all sources of a batch must have the same number of examples; got {sizes}."
+            )
+        return sizes.popitem()[1]
 
     def drop_if_empty(self, stage: Stage) -> None:
         """Forget the batch once all of it was given.

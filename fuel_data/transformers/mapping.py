@@ -10,6 +10,7 @@ from fuel_data.iterator import Stage
 from fuel_data.randomness import Rng, rngs_of
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer, call
+from fuel_data.transformers.ragged import count_examples
 from fuel_data.utils.arguments import seed_number, truth_value
 from fuel_data.utils.names import nearest_name
 
@@ -74,6 +75,7 @@ class Mapping(Transformer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        _check_function("Mapping", "mapping", mapping)
         if mapping_accepts not in (list, dict):
             raise ValueError(
                 f"Mapping: `mapping_accepts` must be list or dict; got {mapping_accepts!r}."
@@ -199,6 +201,7 @@ class Filter(Transformer):
     def __init__(
         self, data_stream: AbstractDataStream, predicate: Callable[[tuple], bool], **kwargs: Any
     ) -> None:
+        _check_function("Filter", "predicate", predicate)
         self.predicate = predicate
         super().__init__(data_stream, **kwargs)
 
@@ -219,6 +222,11 @@ class Filter(Transformer):
         raise StopIteration
 
 
+def _check_function(who: str, argument: str, value: Any) -> None:
+    if not callable(value):
+        raise ValueError(f"{who}: `{argument}` must be a function; got {value!r}.")
+
+
 class SortMapping:
     """A function for `Mapping` that sorts the examples of each batch.
 
@@ -237,6 +245,7 @@ class SortMapping:
     """
 
     def __init__(self, key: Callable[[tuple], Any], reverse: bool = False) -> None:
+        _check_function("SortMapping", "key", key)
         self.key = key
         self.reverse = reverse
 
@@ -257,6 +266,13 @@ class SortMapping:
         tuple
             The same examples in order; equal ones stay in the order in which they were.
         """
+        way_out = "Put Batch below, or sort with a function that leaves this source as it is."
+        counts = [count_examples("SortMapping", "each source", item, way_out) for item in batch]
+        if len(set(counts)) > 1:
+            raise ValueError(
+                "SortMapping: all sources of a batch must have the same number of examples; got "
+                f"{counts}."
+            )
         examples = list(zip(*batch, strict=True))
         order = sorted(
             range(len(examples)), key=lambda i: self.key(examples[i]), reverse=self.reverse

@@ -1,5 +1,6 @@
 """Ragged sources: examples of different shapes, as an object array or a list of arrays."""
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,45 @@ def each_element(function: Callable[[Any], Any], data: Any) -> Any:
     if not isinstance(data, numpy.ndarray) or data.dtype != object:
         return function(numpy.asarray(data))
     return ragged([function(numpy.asarray(element)) for element in data])
+
+
+def count_examples(who: str, name: str, data: Any, way_out: str) -> int:
+    """Count the examples that one source of a batch has.
+
+    Parameters
+    ----------
+    who : str
+        Who needs them, for the error.
+    name : str
+        Which source it is, for the error.
+    data : array, object array of arrays, or list
+        The source.
+    way_out : str
+        The last sentence of the error.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is a single item, such as the mean of a batch.
+
+    Examples
+    --------
+    >>> count_examples("Unpack", "the source 'mean'", 0.5, "Leave it out with FilterSources.")
+    Traceback (most recent call last):
+    ValueError: Unpack: the source 'mean' must have an item for each example of a batch; got 0.5. \
+Leave it out with FilterSources.
+    """
+    try:
+        return len(data)
+    except TypeError:
+        raise ValueError(
+            f"{who}: {name} must have an item for each example of a batch; got "
+            f"{reprlib.repr(data)}. {way_out}"
+        ) from None
 
 
 def ragged(elements: Sequence[Any]) -> numpy.ndarray:

@@ -169,7 +169,7 @@ class Cast(AgnosticSourcewiseTransformer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_stream, which_sources=which_sources, **kwargs)
-        self.dtype = _known_dtype(config.floatX if dtype == "floatX" else dtype)
+        self.dtype = known_dtype("Cast", "dtype", dtype)
 
     def transform_any_source(self, source_data: Any, source_name: str) -> Any:
         """Cast one source, keeping its shape."""
@@ -182,13 +182,33 @@ class Cast(AgnosticSourcewiseTransformer):
         return array.astype(self.dtype)
 
 
-def _known_dtype(dtype: Any) -> numpy.dtype:
+def known_dtype(who: str, argument: str, dtype: Any) -> numpy.dtype:
+    """Make a dtype of an argument.
+
+    Parameters
+    ----------
+    who : str
+        The transformer, for the error.
+    argument : str
+        The argument, for the error.
+    dtype : dtype or str
+        What the user handed in; ``'floatX'`` is ``config.floatX``.
+
+    Returns
+    -------
+    dtype
+
+    Raises
+    ------
+    TypeError
+        If numpy knows no such dtype.
+    """
     try:
-        return numpy.dtype(dtype)
+        return numpy.dtype(config.floatX if dtype == "floatX" else dtype)
     except (TypeError, ValueError) as error:
         names = {numpy.dtype(code).name for code in numpy.typecodes["All"]}
         raise TypeError(
-            f"Cast: `dtype` must be a dtype of numpy or 'floatX'; got {dtype!r}."
+            f"{who}: `{argument}` must be a dtype of numpy or 'floatX'; got {dtype!r}."
             f"{nearest_name(str(dtype), {*names, 'floatX'})}"
         ) from error
 

@@ -216,10 +216,43 @@ def test_padding_refuses_arguments_that_make_no_sense():
         Padding(ragged(1), multiple_of=2, lengths=[2])
     with pytest.raises(ValueError, match="`multiple_of` must be at least 1; got 0"):
         Padding(ragged(1), multiple_of=0)
-    with pytest.raises(ValueError, match="`lengths` must be lengths, at least one; got none"):
+    with pytest.raises(ValueError, match=r"`lengths` must be lengths, at least one; got \[\]\.$"):
         Padding(ragged(1), lengths=[])
+    with pytest.raises(ValueError, match=r"^Padding: `lengths` must be .* at least one; got 5\.$"):
+        Padding(ragged(1), lengths=5)
+    with pytest.raises(TypeError, match=r"^Padding: `mask_dtype` must be .*; got 'flaot32'\. Did"):
+        Padding(ragged(1), mask_dtype="flaot32")
     with pytest.raises(ValueError, match="`mask_sources` names 'z', which the stream below does n"):
         Padding(ragged(1), ("z",))
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        (Unpack, r"Leave it out with FilterSources\."),
+        (lambda stream: Cache(stream, ConstantScheme(2)), r"Leave it out with FilterSources\."),
+        (lambda stream: Padding(stream, ("y",)), r"Leave it out of `mask_sources`\."),
+    ],
+)
+@pytest.mark.parametrize("single", [2.5, numpy.float64(2.5), numpy.array(2.5)])
+def test_a_source_that_has_one_item_for_all_examples_is_named(over, words, single):
+    stream = over(Mapping(batches(4, 2), lambda data: (data[0], single)))
+    with pytest.raises(
+        ValueError,
+        match=r"^\w+: the source 'y' must have an item for each example of a batch; got .*"
+        rf"{words}$",
+    ):
+        next(iter(stream))
+
+
+def test_an_empty_batch_is_not_padded():
+    empty = Mapping(batches(4, 2), lambda data: tuple(source[:0] for source in data))
+    with pytest.raises(
+        ValueError,
+        match=r"^Padding: a batch of the source 'x' is empty, so that there is no length to fill "
+        r"it to\. Leave it out with Filter\.$",
+    ):
+        next(iter(Padding(empty)))
 
 
 def test_padding_refuses_what_cannot_be_filled():

@@ -10,7 +10,7 @@ from fuel_data.exceptions import KindMismatchError
 from fuel_data.schemes import SequentialScheme, ShuffledExampleScheme
 from fuel_data.state import split_arrays
 from fuel_data.streams import DataStream
-from fuel_data.transformers import Bucket, Padding, choose_bounds
+from fuel_data.transformers import Bucket, Padding, Repeat, choose_bounds
 
 
 class Counted:
@@ -187,11 +187,50 @@ def test_an_example_that_is_too_long_can_be_refused():
         next(stream.get_epoch_iterator())
 
 
+def test_what_is_left_out_is_counted_in_the_log_once_an_epoch(caplog):
+    stream = Bucket(examples([1, 7, 2, 9, 1]), "x", bounds=[1, 2], batch_size=2)
+    iterator = stream.get_epoch_iterator()
+    next(iterator)
+    state = iterator.get_state()
+    assert caplog.messages == []
+    for _ in range(2):
+        assert list(iterator)[1:] == []
+    message = (
+        "Bucket: left out 2 of 5 examples, which are longer than the last of `bounds`, 2. Add a "
+        "bound, take them out below with Filter, or give too_long='raise'; notes and report() name "
+        "some."
+    )
+    assert caplog.messages == [message]
+    assert (caplog.records[0].levelname, caplog.records[0].name) == (
+        "WARNING",
+        "fuel_data.transformers.buckets",
+    )
+
+    resumed = stream.get_epoch_iterator()
+    resumed.set_state(state)
+    list(resumed)
+    list(stream)
+    assert caplog.messages == [message] * 3
+    list(Bucket(examples([1, 1, 1]), "x", bounds=[1], batch_size=2, drop_last=True))
+    assert caplog.messages == [message] * 3
+
+
+def test_what_is_left_out_of_a_stream_without_end_is_logged_at_once(caplog):
+    endless = Repeat(examples([1, 7, 9]))
+    iterator = Bucket(endless, "x", bounds=[2], batch_size=3).get_epoch_iterator()
+    for _ in range(3):
+        next(iterator)
+    (message,) = caplog.messages
+    assert message.startswith("Bucket: left out 1 of 2 examples, which are longer than the last")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"bounds": [2, 2], "batch_size": 1}, "`bounds` must be lengths that rise, at least one"),
         ({"bounds": [], "batch_size": 1}, r"`bounds` must be lengths that rise.*got \[\]"),
+        ({"bounds": 5, "batch_size": 1}, r"`bounds` must be lengths that rise.*; got 5\.$"),
+        ({"bounds": None, "batch_size": 1}, r"`bounds` must be lengths that rise.*; got None\.$"),
         ({"bounds": [2]}, "give `batch_size` or `max_tokens`, or both"),
         ({"bounds": [2], "batch_size": 0}, "must have room for at least one example"),
         ({"bounds": [2, 9], "max_tokens": 8}, "up to length 9 must have room.*max_tokens=8"),

@@ -362,6 +362,21 @@ def test_random_images_draw_anew_in_each_epoch_and_the_same_whenever_it_is_read(
         assert (stream.num_batches, stream.num_examples) == (2, 4)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda stream: RandomFixedSizeCrop(stream, (5, 5)), Random2DRotation]
+)
+def test_each_source_is_drawn_for_and_the_channels_of_one_source_are_changed_together(change):
+    image = gradient(16, 16, 1)
+    labels = dict.fromkeys(("image", "mask"), AXES)
+    dataset = IndexableDataset({"image": [image] * 4, "mask": [image] * 4}, axis_labels=labels)
+
+    apart = list(change(DataStream(dataset, SequentialExampleScheme(4))))
+    together = list(change(examples(numpy.stack([image.repeat(2, axis=0)] * 4))))
+
+    assert not any(numpy.array_equal(image, mask) for image, mask in apart)
+    assert all(numpy.array_equal(*both) for (both,) in together)
+
+
 def test_an_image_that_is_smaller_than_the_window_is_refused():
     for images in (numpy.zeros((1, 3, 4, 9)), [numpy.zeros((3, 4, 9))]):
         with pytest.raises(ValueError, match="has 4 x 9 pixels, fewer than the window of 5 x 5"):
@@ -589,6 +604,8 @@ def test_dtypes_that_pillow_does_not_have_are_refused(make):
         ),
         (lambda s: Random2DRotation(s, resample="lanczos"), "one of nearest, bilinear, bicubic; g"),
         (lambda s: Random2DRotation(s, -1), "`maximum_rotation` must be an angle in radians, at l"),
+        (lambda s: Random2DRotation(s, "a"), r"`maximum_rotation` must be an angle.*; got 'a'\.$"),
+        (lambda s: Random2DRotation(s, None), r"`maximum_rotation` must be an .*; got None\.$"),
         (lambda s: Random2DRotation(s, rng=3), "Random2DRotation: `rng` must be a RandomState or"),
         (
             lambda s: RandomFixedSizeCrop(s, (3, 3), numpy.random.RandomState(1), seed=1),

@@ -155,6 +155,32 @@ def test_sort_mapping_keeps_the_order_of_equal_examples_and_ragged_arrays():
     assert ([len(row) for row in x], y) == ([1, 2, 2], (3, 1, 2))
 
 
+def test_sort_mapping_says_what_it_needs():
+    sort = SortMapping(lambda example: example[0])
+    with pytest.raises(
+        ValueError,
+        match=r"^SortMapping: each source must have an item for each example of a batch; got "
+        r"2\.5\. Put Batch below, or sort with a function that leaves this source as it is\.$",
+    ):
+        sort(([1, 2], 2.5))
+    with pytest.raises(
+        ValueError,
+        match=r"^SortMapping: all sources of a batch must have the same .*; got \[2, 1\]",
+    ):
+        sort(([1, 2], [1]))
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "len"])
+def test_what_is_no_function_is_refused_when_it_is_handed_in(batches, wrong):
+    got = rf"must be a function; got {wrong!r}\.$"
+    with pytest.raises(ValueError, match=f"^Mapping: `mapping` {got}"):
+        Mapping(batches, wrong)
+    with pytest.raises(ValueError, match=f"^Filter: `predicate` {got}"):
+        Filter(batches, wrong)
+    with pytest.raises(ValueError, match=f"^SortMapping: `key` {got}"):
+        SortMapping(wrong)
+
+
 class Jitter:
     def __init__(self):
         self.rng = numpy.random.RandomState(4)

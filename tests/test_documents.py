@@ -63,13 +63,12 @@ def test_the_documents_do_what_they_say(tmp_path, document):
                 assert line in output
 
 
-def test_the_page_on_streams_shows_what_they_give():
-    page = CHECKOUT / "docs/streams.rst"
-
-    result = doctest.testfile(str(page), module_relative=False)
+@pytest.mark.parametrize(("page", "least"), [("docs/streams.rst", 40), ("docs/images.rst", 15)])
+def test_the_pages_on_streams_show_what_they_give(page, least):
+    result = doctest.testfile(str(CHECKOUT / page), module_relative=False)
 
     assert result.failed == 0
-    assert result.attempted > 40
+    assert result.attempted > least
 
 
 def test_the_script_of_the_readme_trains_and_goes_on(tmp_path):

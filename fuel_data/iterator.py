@@ -614,6 +614,7 @@ def check_state(stream: Any, state: Any, part: str) -> str:
         raise ValueError(
             f"set_state: the state is of the pipeline {state['pipeline']}, this is {pipeline}: "
             f"{stream!r}. Build the stream with the same data, schemes, transformers, arguments "
-            "and seeds as when the state was saved."
+            "and seeds as when the state was saved. An argument that changes while the stream is "
+            "read needs a method `identity` that gives, as plain data, what it was made from."
         )
     return pipeline

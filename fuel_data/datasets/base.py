@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 
 from fuel_data.axes import AxisLabels
+from fuel_data.identity import describe
 from fuel_data.schemes import IterationScheme, SequentialExampleScheme
 from fuel_data.utils.arguments import as_whole_number
 from fuel_data.utils.keywords import NamedKeywords
@@ -350,7 +351,9 @@ class IterableDataset(Dataset):
 
     def identity(self) -> dict[str, Any]:
         """Say what data these are; see `Dataset.identity`."""
-        return {**super().identity(), "provides_sources": list(self.provides_sources)}
+        identity = {**super().identity(), "provides_sources": list(self.provides_sources)}
+        made_by = {s: describe(i) for s, i in self.iterables.items() if not isinstance(i, Iterable)}
+        return {**identity, "made_by": made_by} if made_by else identity
 
 
 class IndexableDataset(Dataset):

@@ -14,6 +14,8 @@ import numpy
 SAMPLE_BYTES = 2**22
 NUM_SAMPLES = 64
 _PIECE_BYTES = 2**20
+# Scalars of numpy of these types are written as the bool, int or float that they are.
+_NUMBERS_OF_PYTHON = "?bBhHiIlLqQefd"
 # A file that was written so shortly ago may be written again without another time.
 _SETTLED_NANOSECONDS = 2 * 10**9
 
@@ -41,12 +43,19 @@ def digest(plain: Any) -> str:
 
 
 def _array_summary(value: Any) -> Any:
-    if isinstance(value, numpy.generic) and value.dtype != object:
-        return value.item()
-    if isinstance(value, numpy.ndarray) and value.dtype != object:
-        content = hashlib.blake2b(numpy.ascontiguousarray(value).tobytes(), digest_size=16)
+    if isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype != object:
+        if isinstance(value, numpy.generic) and value.dtype.char in _NUMBERS_OF_PYTHON:
+            return value.item()
+        content = hashlib.blake2b(_array_bytes(value), digest_size=16)
         return {"dtype": value.dtype.str, "shape": value.shape, "content": content.hexdigest()}
     raise TypeError(f"digest: expected plain data, got {type(value).__name__}: {value!r}")
+
+
+def _array_bytes(value: Any) -> bytes:
+    if value.dtype.char in "gG":
+        # In memory extended precision is padded with whatever was there.
+        return " ".join(map(str, value.flat)).encode()
+    return numpy.ascontiguousarray(value).tobytes()
 
 
 def file_digest(

@@ -303,7 +303,7 @@ def test_who_changes_an_example_changes_no_data_set_that_is_iterated_over():
 
 def test_examples_that_are_no_longer_there_are_missed_when_a_run_goes_on():
     data = list("abcdef")
-    stream = DataStream(IterableDataset({"x": functools.partial(iter, data)}))
+    stream = DataStream(IterableDataset({"x": lambda: iter(data)}))
     iterator = stream.get_epoch_iterator()
     for _ in range(3):
         next(iterator)

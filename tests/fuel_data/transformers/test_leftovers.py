@@ -1,5 +1,3 @@
-import functools
-
 import numpy
 import pytest
 
@@ -63,7 +61,7 @@ def test_a_transformer_with_leftovers_may_hold_plain_data_beside_them():
 
 def test_a_batch_that_is_no_longer_there_is_found_out():
     sentences = ["ab", "cde"]
-    stream = NGrams(1, DataStream(IterableDataset({"x": functools.partial(iter, sentences)})))
+    stream = NGrams(1, DataStream(IterableDataset({"x": lambda: iter(sentences)})))
     iterator = stream.get_epoch_iterator()
     for _ in range(2):
         next(iterator)

@@ -34,6 +34,17 @@ def test_values_types_shapes_and_names_count(other):
     assert digest({"x": numpy.array([1, 2])}) != digest(other)
 
 
+def test_numbers_of_numpy_count_as_those_of_python():
+    assert digest([numpy.float32(0.5), numpy.int8(3), numpy.bool_(True)]) == digest([0.5, 3, True])
+
+
+def test_the_padding_of_extended_precision_does_not_count():
+    one, other = (numpy.full(1, fill, "u1").repeat(32).view("longdouble") for fill in (0, 255))
+    one[:] = other[:] = 1.5
+    assert digest(one) == digest(other)
+    assert digest(one[0]) == digest(other[0]) != digest(numpy.longdouble(2))
+
+
 def test_what_is_no_plain_data_is_refused():
     with pytest.raises(TypeError, match="expected plain data, got set"):
         digest({"x": {1}})

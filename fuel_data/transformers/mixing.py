@@ -83,6 +83,7 @@ class _Taking(AbstractDataStream):
                 data = next(stage.children[number])
             except StopIteration:
                 progress.ended[number] = True
+                progress.draws = None
                 continue
             self._check_choice(stage, progress, number)
             progress.given[number] += 1
@@ -284,16 +285,6 @@ class Mix(_Taking):
     def _is_endless(self) -> bool:
         return self.num_items is None and super()._is_endless
 
-    def start(self, stage: Stage) -> None:
-        """Begin with all streams; see `AbstractDataStream.start`."""
-        super().start(stage)
-        stage.state.draws = Draws(self.seed, stage.place, stage.epoch)
-
-    def set_position(self, stage: Stage, position: dict[str, Any]) -> None:
-        """Go to a position; see `AbstractDataStream.set_position`."""
-        super().set_position(stage, position)
-        stage.state.draws = Draws(self.seed, stage.place, stage.epoch)
-
     def read(self, stage: Stage, request: Any) -> tuple:
         """Take an item of the stream that is drawn; see `AbstractDataStream.read`."""
         if self.num_items is None:
@@ -315,6 +306,11 @@ class Mix(_Taking):
         if not sums[-1]:
             # It may be at its end without having said so.
             return progress.ended.index(False)
+        if progress.draws is None:
+            # A draw that fell on a stream at its end, taken again, would favour its neighbours.
+            ends = sum(progress.ended)
+            place = f"{stage.place}#{ends}" if ends else stage.place
+            progress.draws = Draws(self.seed, place, stage.epoch)
         # 53 bits make a float below 1 without rounding.
         drawn = (progress.draws[stage.index] >> 11) * 2.0**-53 * sums[-1]
         # Rounding must not go past the last one that has a weight.

@@ -31,6 +31,26 @@ def test_streams_are_drawn_in_proportion_to_their_weights():
     assert share(text, "c") == 0
 
 
+def test_what_is_drawn_after_a_stream_has_ended_is_in_proportion_too():
+    streams = [letters(""), letters("bbbbb"), letters("ccccc"), letters("ddddd")]
+    firsts = "".join(spell(Mix(streams, [4, 1, 1, 2], seed=seed))[0] for seed in range(2000))
+
+    # Three standard deviations of a binomial distribution are at most 0.034.
+    assert [share(firsts, x) for x in "bcd"] == pytest.approx([0.25, 0.25, 0.5], abs=0.034)
+
+
+def test_an_iterator_goes_on_wherever_a_stream_has_ended():
+    mixed = Mix([letters("ab"), letters("123456"), letters("uvwxyzuvwxyz")], [1, 1, 1], seed=3)
+    text = spell(mixed)
+
+    for count in range(len(text)):
+        iterator = mixed.get_epoch_iterator(epoch=0)
+        begun = [next(iterator) for _ in range(count)]
+        restored = mixed.get_epoch_iterator(epoch=0)
+        restored.set_state(iterator.get_state())
+        assert "".join(letter for (letter,) in [*begun, *restored]) == text
+
+
 def test_rounding_does_not_draw_a_stream_of_weight_0():
     # The smallest number above 0: half of the draws round up to it.
     streams = [Repeat(letters(x)) for x in "abc"]

@@ -49,7 +49,8 @@ def do_not_pickle_attributes(*lazy_properties: str) -> Callable[[type], type]:
     Returns
     -------
     function
-        The class decorator. A class that defines its own ``__getstate__`` keeps it.
+        The class decorator. Attributes that a base class was decorated with stay out, too. A class
+        that defines its own ``__getstate__`` keeps it.
 
     Raises
     ------
@@ -66,15 +67,18 @@ def do_not_pickle_attributes(*lazy_properties: str) -> Callable[[type], type]:
             )
         for name in lazy_properties:
             setattr(cls, name, lazy_property_factory(name))
+        inherited = getattr(cls, "__getstate__", None)
         # Since Python 3.11 `object` has a __getstate__, so that hasattr() says nothing.
-        if getattr(cls, "__getstate__", None) is getattr(object, "__getstate__", None):
-            cls.__getstate__ = _state_without(lazy_properties)  # type: ignore
+        is_default = inherited is getattr(object, "__getstate__", None)
+        if is_default or hasattr(inherited, "left_out"):
+            left_out = getattr(inherited, "left_out", frozenset())
+            cls.__getstate__ = _state_without(left_out.union(lazy_properties))  # type: ignore
         return cls
 
     return decorate
 
 
-def _state_without(lazy_properties: tuple[str, ...]) -> Callable[[Any], dict[str, Any]]:
+def _state_without(lazy_properties: frozenset[str]) -> Callable[[Any], dict[str, Any]]:
     hidden = {"_" + name for name in lazy_properties}
 
     def __getstate__(self: Any) -> dict[str, Any]:
@@ -87,4 +91,5 @@ def _state_without(lazy_properties: tuple[str, ...]) -> Callable[[Any], dict[str
                 )
         return state
 
+    __getstate__.left_out = lazy_properties  # type: ignore[attr-defined]
     return __getstate__

@@ -20,6 +20,19 @@ class OwnState(Loaded):
         return {"text": "own"}
 
 
+@do_not_pickle_attributes("index")
+class Indexed(Loaded):
+    def load(self):
+        super().load()
+        self.index = {self.content: 1}
+
+
+@do_not_pickle_attributes("index")
+class IndexedWithOwnState(OwnState):
+    def load(self):
+        self.index = {}
+
+
 @do_not_pickle_attributes("content")
 class Forgetful:
     def load(self):
@@ -47,6 +60,19 @@ def test_the_attribute_stays_out_of_the_pickle_and_is_loaded_again():
 
 def test_a_class_keeps_its_own_getstate():
     assert pickle.loads(pickle.dumps(OwnState("ab"))).text == "own"
+
+
+def test_a_subclass_of_a_decorated_class_leaves_out_what_both_name():
+    indexed = Indexed("ab")
+    assert len(indexed.content) == len(*indexed.index) == 2000
+
+    pickled = pickle.dumps(indexed)
+
+    assert len(pickled) < 200
+    assert pickle.loads(pickled).index == indexed.index
+    # The base class still leaves out its own alone.
+    assert Loaded.__getstate__(indexed).keys() == {"text", "_index"}
+    assert pickle.loads(pickle.dumps(IndexedWithOwnState("ab"))).text == "own"
 
 
 def test_a_class_without_load_is_refused():

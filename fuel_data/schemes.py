@@ -411,15 +411,16 @@ def cross_validation(
     **kwargs
         The other arguments of `scheme_class`, which refuses those that it does not know.
 
-    Yields
-    ------
-    tuple of (scheme, scheme) or (scheme, scheme, int)
+    Returns
+    -------
+    iterator of (scheme, scheme) or (scheme, scheme, int)
         For training, for validation, and how many examples the latter has.
 
     Raises
     ------
     ValueError
-        If the folds are not equal but `strict`, or there are more of them than examples.
+        When this is called, if the folds are not equal but `strict`, or there are more of them than
+        examples.
     """
     num_examples = whole_number("cross_validation", "num_examples", num_examples, least=1)
     num_folds = whole_number("cross_validation", "num_folds", num_folds)
@@ -433,12 +434,19 @@ def cross_validation(
             f"cross_validation: {num_examples} examples make no {num_folds} equal folds. Give "
             "strict=False, or another number of folds."
         )
+    folds = _folds(scheme_class, num_examples, num_folds, kwargs)
+    return (fold[:2] for fold in folds) if strict else folds
+
+
+def _folds(
+    scheme_class: Any, num_examples: int, num_folds: int, arguments: dict[str, Any]
+) -> Iterator[tuple]:
     for fold in range(num_folds):
         begin = num_examples * fold // num_folds
         end = num_examples * (fold + 1) // num_folds
         training = [*range(begin), *range(end, num_examples)]
-        schemes = scheme_class(training, **kwargs), scheme_class(range(begin, end), **kwargs)  # type: ignore[call-arg]
-        yield schemes if strict else (*schemes, end - begin)
+        schemes = (scheme_class(part, **arguments) for part in (training, range(begin, end)))
+        yield (*schemes, end - begin)
 
 
 def _is_whole(indices: Sequence[int]) -> bool:

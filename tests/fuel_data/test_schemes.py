@@ -157,11 +157,11 @@ def test_cross_validation_that_is_not_strict_gives_the_sizes():
     assert requests(folds[1][0]) == [[0, 1]]
 
 
-def test_cross_validation_refuses_unequal_folds_and_too_many():
+def test_cross_validation_refuses_unequal_folds_and_too_many_when_it_is_called():
     with pytest.raises(ValueError, match="5 examples make no 2 equal folds. Give strict=False"):
-        list(cross_validation(SequentialExampleScheme, 5, 2))
+        cross_validation(SequentialExampleScheme, 5, 2)
     with pytest.raises(ValueError, match="`num_folds` must be between 1 and `num_examples`, which"):
-        list(cross_validation(SequentialExampleScheme, 5, 6))
+        cross_validation(SequentialExampleScheme, 5, 6)
 
 
 @pytest.mark.parametrize("batch_size", [0, -1, 2.0, None])

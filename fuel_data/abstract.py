@@ -360,7 +360,7 @@ class AbstractDataStream(NamedKeywords, ABC):
         -------
         dict of str to RandomState or Generator
         """
-        return rngs_of(self) if fuels_way.is_used_by(self) else {}
+        return rngs_of(self, NO_ARGUMENTS) if fuels_way.is_used_by(self) else {}
 
     @property
     def holds_anything(self) -> bool:

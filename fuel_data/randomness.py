@@ -10,14 +10,25 @@ it.
 """
 
 import contextlib
+import dis
 import functools
 import hashlib
-from collections.abc import Mapping
+import sys
+import types
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 Rng = numpy.random.RandomState | numpy.random.Generator
+
+# Where the generators of a function are looked for: so deep, and not in longer lists, as of words.
+_MAX_DEPTH = 8
+_MAX_ITEMS = 1000
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, numpy.ndarray, types.ModuleType)
+_LIBRARIES = {*sys.stdlib_module_names, "numpy", "fuel_data"} - {"__main__"}
+_READ_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 def key(seed: int, place: str, epoch: int, index: int | None = None) -> int:
@@ -147,36 +158,137 @@ def is_rng(value: Any) -> bool:
     return isinstance(value, (numpy.random.RandomState, numpy.random.Generator))
 
 
-def rngs_of(function: Any) -> dict[str, Rng]:
+def rngs_of(function: Any, left_out: Sequence[str] = ()) -> dict[str, Rng]:
     """Find the generators that a function draws from.
 
     Parameters
     ----------
     function : callable
         A function, a partial application, a bound method, or an object with ``__call__``.
+    left_out : sequence of str
+        Names of its attributes that are not looked at.
 
     Returns
     -------
     dict of str to RandomState or Generator
-        Those among its attributes, the variables around it, its defaults and its fixed arguments,
-        by a name that is the same in every process.
+        Those among its attributes, those of its class, the variables around it, its defaults and
+        its fixed arguments, and in lists, dicts, objects and functions among these; by the path to
+        it, which is the same in every process. What is in modules, other libraries and long lists
+        is not found.
     """
     found: dict[str, Rng] = {}
-    if isinstance(function, functools.partial):
-        arguments = {str(number): value for number, value in enumerate(function.args)}
-        found.update(_rngs_among({**arguments, **function.keywords}))
-        found.update({f"function.{name}": rng for name, rng in rngs_of(function.func).items()})
-        return found
-    owner = getattr(function, "__self__", None)
-    for candidate in (function, owner):
-        found.update(_rngs_among(getattr(candidate, "__dict__", {})))
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        outside = function.__globals__
-        found.update(_rngs_among({n: outside[n] for n in code.co_names if n in outside}))
-        found.update(_rngs_among(_closure(function)))
-        found.update(_rngs_among(dict(enumerate(function.__defaults__ or ()))))
+    seen = {id(function)}
+    parts = [(step, part) for step, part in _parts(function) if step not in left_out]
+    for _ in range(_MAX_DEPTH):
+        below = []
+        for path, part in parts:
+            if id(part) in seen or isinstance(part, _PLAIN):
+                continue
+            seen.add(id(part))
+            if is_rng(part):
+                found[path] = part
+            elif not _is_pipeline(part):
+                below += [(f"{path}.{step}", inner) for step, inner in _parts(part)]
+        parts = below
     return found
+
+
+def _is_pipeline(value: Any) -> bool:
+    """Tell whether something is asked by itself what it draws from."""
+    ways = ("get_epoch_iterator", "get_example_stream", "get_request_iterator")
+    return any(hasattr(type(value), way) for way in ways)
+
+
+def _is_foreign(thing: Any) -> bool:
+    """Tell whether a class or function belongs to a library, this one included."""
+    name = getattr(thing, "__module__", None) or "builtins"
+    if name.partition(".")[0] in _LIBRARIES:
+        return True
+    path = getattr(sys.modules.get(name), "__file__", None) or ""
+    return "site-packages" in path or "dist-packages" in path
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """List what a function or an object may draw from, by names that cannot be the same."""
+    if isinstance(value, functools.partial):
+        arguments = [*enumerate(value.args), *sorted(value.keywords.items())]
+        return [(str(name), part) for name, part in arguments] + [("function", value.func)]
+    if isinstance(value, types.MethodType):
+        return [*_parts(value.__self__), ("method", value.__func__)]
+    if isinstance(value, types.FunctionType):
+        return _parts_of_function(value)
+    if isinstance(value, (list, tuple, deque)):
+        return [(f"[{n}]", part) for n, part in enumerate(value)] if _is_short(value) else []
+    if isinstance(value, dict):
+        if not _is_short(value):
+            return []
+        return [
+            (f"[{key!r}]" if isinstance(key, (str, int)) else f"[item {number}]", part)
+            for number, (key, part) in enumerate(value.items())
+        ]
+    if isinstance(value, type):
+        return _parts_of_class(value)
+    attributes = _attributes(value)
+    return [*sorted(attributes.items()), *_parts_of_class(type(value))]
+
+
+def _is_short(container: Any) -> bool:
+    return len(container) <= _MAX_ITEMS
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    kind = type(value)
+    top = kind.__module__.partition(".")[0]
+    if top != "fuel_data" and kind is not types.SimpleNamespace and _is_foreign(kind):
+        wrapped = getattr(value, "__wrapped__", None) if top == "functools" else None
+        return {} if wrapped is None else {"__wrapped__": wrapped}
+    try:
+        attributes = dict(object.__getattribute__(value, "__dict__"))
+    except AttributeError:
+        attributes = {}
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):
+                    attributes[name] = member.__get__(value)
+    return attributes
+
+
+def _parts_of_class(kind: type) -> list[tuple[str, Any]]:
+    parts = []
+    for base in kind.__mro__:
+        if _is_foreign(base):
+            continue
+        for name, member in sorted(vars(base).items()):
+            if isinstance(member, property):
+                member = member.fget
+            elif isinstance(member, (staticmethod, classmethod)):
+                member = member.__func__
+            parts.append((f"class {base.__qualname__}.{name}", member))
+    return parts
+
+
+def _parts_of_function(function: Any) -> list[tuple[str, Any]]:
+    # What a library's own function reads is its affair; what it was made with is the user's.
+    outside = {} if _is_foreign(function) else function.__globals__
+    names = _global_names(function.__code__)
+    return [
+        *sorted(vars(function).items()),
+        *((f"global {name}", outside[name]) for name in names if name in outside),
+        *((f"variable {name}", part) for name, part in _closure(function).items()),
+        *((f"default {n}", part) for n, part in enumerate(function.__defaults__ or ())),
+        *((f"default {n}", part) for n, part in sorted((function.__kwdefaults__ or {}).items())),
+    ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _global_names(code: types.CodeType) -> tuple[str, ...]:
+    """List the global variables that a function reads, the functions within it too."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in _READ_GLOBAL}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(_global_names(constant))
+    return tuple(sorted(names))
 
 
 def _closure(function: Any) -> dict[str, Any]:
@@ -187,10 +299,6 @@ def _closure(function: Any) -> dict[str, Any]:
             # A variable that is not bound yet.
             values[name] = cell.cell_contents
     return values
-
-
-def _rngs_among(values: Mapping[Any, Any]) -> dict[str, Rng]:
-    return {str(name): value for name, value in values.items() if is_rng(value)}
 
 
 def rng_state(rng: Rng) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 import functools
 import itertools
+from random import shuffle
 
 import numpy
 import pytest
@@ -14,6 +15,7 @@ from fuel_data.randomness import (
     set_rng_state,
 )
 from fuel_data.state import join_arrays, split_arrays
+from fuel_data.transformers import SortMapping
 
 
 def test_no_two_occasions_have_one_key():
@@ -104,20 +106,74 @@ def _closing_over(rng):
     return lambda: rng.uniform()
 
 
+def _takes_keyword(*, rng=GLOBAL_RNG):
+    return rng.uniform()
+
+
+def _by_helper():
+    return _uses_global()
+
+
+class Calls:
+    def __call__(self):
+        return GLOBAL_RNG.uniform()
+
+
+class OfClass:
+    rng = GLOBAL_RNG
+
+    def __call__(self):
+        return self.rng.uniform()
+
+
+class Slotted:
+    __slots__ = ("rng",)
+
+    def __init__(self):
+        self.rng = GLOBAL_RNG
+
+
 @pytest.mark.parametrize(
     ("function", "name"),
     [
         (Holder(), "rng"),
         (Holder().method, "rng"),
-        (_uses_global, "GLOBAL_RNG"),
-        (_takes, "0"),
-        (_closing_over(GLOBAL_RNG), "rng"),
+        (Slotted(), "rng"),
+        (OfClass(), "class OfClass.rng"),
+        (_uses_global, "global GLOBAL_RNG"),
+        (lambda: [GLOBAL_RNG.uniform() for _ in range(2)], "global GLOBAL_RNG"),
+        (lambda: sorted([1, 2], key=lambda _: GLOBAL_RNG.uniform()), "global GLOBAL_RNG"),
+        (_by_helper, "global _uses_global.global GLOBAL_RNG"),
+        (Calls(), "class Calls.__call__.global GLOBAL_RNG"),
+        (_takes, "default 0"),
+        (_takes_keyword, "default rng"),
+        (_closing_over(GLOBAL_RNG), "variable rng"),
+        (_closing_over([Holder()]), "variable rng.[0].rng"),
+        (_closing_over({"a": (GLOBAL_RNG,)}), "variable rng.['a'].[0]"),
         (functools.partial(_takes, rng=GLOBAL_RNG), "rng"),
-        (functools.partial(_uses_global), "function.GLOBAL_RNG"),
+        (functools.partial(_uses_global), "function.global GLOBAL_RNG"),
+        (SortMapping(key=lambda _: GLOBAL_RNG.uniform()), "key.global GLOBAL_RNG"),
     ],
 )
 def test_the_generators_of_a_function_are_found(function, name):
     assert rngs_of(function)[name] is GLOBAL_RNG
+
+
+rng = numpy.random.default_rng(1)
+
+
+def test_a_global_does_not_take_the_place_of_an_attribute_of_its_name():
+    assert rng not in rngs_of(Holder().method).values()
+
+
+def test_objects_that_hold_each_other_and_long_lists_are_looked_through_once_or_not():
+    holder = Holder()
+    holder.others = [holder, [GLOBAL_RNG] * 2000]
+    assert rngs_of(holder) == {"rng": GLOBAL_RNG}
+
+
+def test_what_libraries_draw_from_is_not_found():
+    assert rngs_of(numpy.random.uniform) == rngs_of(lambda: shuffle([1])) == {}
 
 
 def test_a_function_that_draws_from_nothing_has_no_generators():

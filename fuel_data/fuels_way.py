@@ -8,20 +8,22 @@ are not copied, since their state is meant to move on from epoch to epoch.
 
 Attributes that are lists, dicts, sets or arrays with many elements when the epoch begins, such as a
 vocabulary, are taken for arguments: they are not copied. So are objects of other classes. If one of
-them is changed, the stream has no state, and says which it is.
+them is changed, or is an iterator such as ``itertools.count()``, the stream has no state, and says
+which it is.
 """
 
 import collections
 import copy
 import itertools
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy
 
 from fuel_data.identity import describe
-from fuel_data.randomness import is_rng
+from fuel_data.randomness import is_rng, rngs_of
 from fuel_data.state import split_arrays
 from fuel_data.utils.digests import digest
 
@@ -116,7 +118,9 @@ def start(stream: Any, stage: Any) -> None:
         if name in _NEVER_STATE or is_rng(value) or isinstance(value, (*_VALUES, *_FUNCTIONS)):
             continue
         if isinstance(value, _CONTAINERS) and _count(value) <= _MAX_ELEMENTS:
-            setattr(worker, name, copy.deepcopy(value))
+            # A generator within moves on from epoch to epoch, too.
+            kept = {id(rng): rng for rng in rngs_of(value).values()}
+            setattr(worker, name, copy.deepcopy(value, kept))
             watched[name] = value
         elif name in arguments and arguments[name][0] is value:
             seen[name] = arguments[name]
@@ -235,7 +239,15 @@ def check_arguments(stream: Any) -> None:
         If there is one, with its name.
     """
     for name, (value, before) in getattr(stream, ARGUMENTS, {}).items():
-        if vars(stream).get(name) is value and _summary(value) != before:
+        if vars(stream).get(name) is not value:
+            continue
+        if _hides_position(value):
+            raise TypeError(
+                f"{type(stream).__name__}.{name}: it is an iterator ({type(value).__name__}), "
+                "which does not tell where it stands, so it cannot be saved. Count in a number "
+                "instead, or read from the stream below."
+            )
+        if _summary(value) != before:
             many = isinstance(value, _CONTAINERS)
             raise TypeError(
                 f"{type(stream).__name__}.{name}: it was changed while the stream was read, but "
@@ -275,6 +287,10 @@ def check_held(stage: Any) -> None:
         check_held(child)
 
 
+def _hides_position(value: Any) -> bool:
+    return isinstance(value, Iterator) and not hasattr(value, "__dict__")
+
+
 def _summary(value: Any) -> str:
     """Digest a value, so that a change of it shows; of large ones, a sample."""
     return digest(_sample(value, 0))
@@ -286,6 +302,8 @@ def _sample(value: Any, depth: int) -> Any:
         return [list(value.shape), str(value.dtype), value.flat[::step]]
     if isinstance(value, _CONTAINERS):
         return [type(value).__name__, len(value), _sample_items(value, depth)]
+    if isinstance(value, random.Random) and not isinstance(value, random.SystemRandom):
+        return [type(value).__qualname__, str(value.getstate())]
     attributes = getattr(value, "__dict__", None)
     if attributes is None or depth >= _DEPTH or isinstance(value, _FUNCTIONS) or is_rng(value):
         return describe(value)

@@ -1,7 +1,9 @@
 """Transformers as their users wrote them for Fuel."""
 
 import collections
+import itertools
 import pickle
+import random
 
 import numpy
 import pytest
@@ -111,6 +113,25 @@ def test_containers_that_are_changed_in_place_are_kept_for_each_epoch():
 def test_a_generator_moves_on_from_epoch_to_epoch_and_is_restored(make):
     def build(num_examples):
         return Unpack(RandomShift(_batches(num_examples), make(3)))
+
+    check_contract(build, shares_rng=True)
+    stream = build(8)
+    assert list(stream) != list(stream)
+
+
+class ShiftsByOneOfMany(RandomShift):
+    def __init__(self, data_stream, rng, **kwargs):
+        super().__init__(data_stream, rng, **kwargs)
+        self.rng = None
+        self.settings = {"rngs": [rng]}
+
+    def transform_source_batch(self, source, name):
+        return source + self.settings["rngs"][0].normal(size=len(source))
+
+
+def test_a_generator_in_containers_moves_on_from_epoch_to_epoch_and_is_restored():
+    def build(num_examples):
+        return Unpack(ShiftsByOneOfMany(_batches(num_examples), numpy.random.default_rng(3)))
 
     check_contract(build, shares_rng=True)
     stream = build(8)
@@ -322,13 +343,23 @@ class ChangesObject(Counts):
         self.statistics.count += 1
 
 
+class DrawsFromPython(Counts):
+    def __init__(self, data_stream):
+        super().__init__(data_stream)
+        self.random = random.Random(3)
+
+    def change(self):
+        self.random.random()
+
+
 class ChangesLargeList(Counts):
     def change(self):
         self.log.append(1)
 
 
 @pytest.mark.parametrize(
-    ("kind", "attribute"), [(ChangesObject, "statistics"), (ChangesLargeList, "log")]
+    ("kind", "attribute"),
+    [(ChangesObject, "statistics"), (ChangesLargeList, "log"), (DrawsFromPython, "random")],
 )
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_a_changed_argument_is_an_error_that_names_it_where_a_state_is_taken(
@@ -341,6 +372,17 @@ def test_a_changed_argument_is_an_error_that_names_it_where_a_state_is_taken(
     next(iterator)
 
     with pytest.raises(TypeError, match=f"{kind.__name__}.{attribute}: .*changed.*a new one"):
+        iterator.get_state()
+
+
+def test_an_iterator_of_its_own_is_refused_where_a_state_is_taken():
+    stream = Counts(_batches(8))
+    stream.numbers = itertools.count()
+    stream.change = int
+    iterator = stream.get_epoch_iterator()
+    next(iterator)
+
+    with pytest.raises(TypeError, match=r"Counts\.numbers: it is an iterator \(count\).*number"):
         iterator.get_state()
 
 

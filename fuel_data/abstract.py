@@ -15,8 +15,7 @@ from fuel_data.iterator import (
     IteratorStage,
     Stage,
     check_state,
-    place_at_level,
-    place_over,
+    height_over,
     restarting,
 )
 from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
@@ -339,13 +338,9 @@ class AbstractDataStream(NamedKeywords, ABC):
         return draw(self, NO_ARGUMENTS)
 
     @property
-    def _num_levels(self) -> int:
-        """How many pipelines, one inside the other, name places below this one's for themselves.
-
-        Those in other processes do, and streams that make their own iterators. A place says how
-        many are below it, so that no two draw the same random numbers.
-        """
-        return max(map(_levels, self._children()), default=0)
+    def _height(self) -> str:
+        """How high it stands in its pipeline; see `height_over`."""
+        return height_over(map(height_of, self._children()))
 
     # What follows is the life of a stage; see `fuel_data.transformers.base`.
 
@@ -393,7 +388,7 @@ class AbstractDataStream(NamedKeywords, ABC):
             ]
         scheme = self.iteration_scheme
         requests = None if scheme is None else open_requests(scheme, epoch)
-        return Stage(self, epoch, place_over(branch, children), children, requests)
+        return Stage(self, epoch, f"{branch}/{self._height}", children, requests)
 
     def start(self, stage: Stage) -> None:
         """Prepare an epoch: set what `stage.held` begins with.
@@ -543,14 +538,30 @@ def open_child(stream: Any, epoch: int, branch: str) -> Any:
     -------
     Stage or IteratorStage
     """
-    if _makes_own_iterators(stream):
-        place = place_at_level(branch, _levels(stream))
+    if makes_own_iterators(stream):
+        place = f"{branch}/{height_of(stream)}"
         return IteratorStage(restarting(stream, epoch), epoch, place)
     return stream.open_stage(epoch, branch)
 
 
-def _levels(stream: Any) -> int:
-    return getattr(stream, "_num_levels", 0) + _makes_own_iterators(stream)
+def height_of(stream: Any) -> str:
+    """Say how high a stream stands in its pipeline.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream, or another with `get_epoch_iterator`
+        The stream.
+
+    Returns
+    -------
+    str
+        See `height_over`.
+    """
+    if not makes_own_iterators(stream):
+        return stream._height
+    # Its stages are numbered elsewhere; another letter keeps their places apart from ours.
+    letters = getattr(stream, "_height", "").count("s") + 1
+    return f"{'s' * letters}0"
 
 
 def check_is_stream(who: str, name: str, stream: Any) -> None:
@@ -603,6 +614,17 @@ def check_label_names(stream: Any, axis_labels: AxisLabels) -> None:
             )
 
 
-def _makes_own_iterators(stream: Any) -> bool:
+def makes_own_iterators(stream: Any) -> bool:
+    """Tell whether a stream begins its epochs itself, as a user's may.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream, or another with `get_epoch_iterator`
+        The stream.
+
+    Returns
+    -------
+    bool
+    """
     own = getattr(type(stream), "get_epoch_iterator", None)
     return own is not AbstractDataStream.get_epoch_iterator

@@ -9,7 +9,7 @@ the position of the whole is the nested positions of the stages.
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -248,44 +248,26 @@ class IteratorStage(OpaqueStage):
             self._iterator.close()
 
 
-def place_at_level(branch: str, level: int) -> str:
-    """Name the place of what is read by a pipeline that names places for itself.
+def height_over(heights: Iterable[str]) -> str:
+    """Say how high a stream stands over others, which is its place on its branch of a pipeline.
+
+    It keeps it when others are put above it, whichever processes read those below.
 
     Parameters
     ----------
-    branch : str
-        Tells the branches of a pipeline apart.
-    level : int
-        How many such pipelines there are, one inside the other. Each is a letter, which keeps
-        their places apart from those above.
+    heights : iterable of str
+        Those of the streams below.
 
     Returns
     -------
     str
+        A number, after a letter for each pipeline below that counts for itself.
     """
-    return f"{branch}/{'s' * level}0"
-
-
-def place_over(branch: str, children: Sequence[Any]) -> str:
-    """Name the place of a stage; it keeps its place when others are put above it.
-
-    Parameters
-    ----------
-    branch : str
-        Tells the branches of a pipeline apart.
-    children : sequence of Stage
-        The stages below, which are counted.
-
-    Returns
-    -------
-    str
-    """
-    if not children:
-        return f"{branch}/0"
-    heights = [child.place.rpartition("/")[2] for child in children]
-    served = max((height[: height.count("s")] for height in heights), key=len)
-    height = max(int(height.lstrip("s")) for height in heights) + 1
-    return f"{branch}/{served}{height}"
+    below = [(height.count("s"), int(height.lstrip("s"))) for height in heights]
+    if not below:
+        return "0"
+    letters, numbers = map(max, zip(*below, strict=True))
+    return f"{'s' * letters}{numbers + 1}"
 
 
 def restarting(stream: Any, epoch: int) -> Callable[[], Any]:
@@ -333,6 +315,8 @@ class DataIterator:
         Give dicts by source instead of tuples.
     epoch : int, optional
         Number of the epoch, by default the one after the one that was begun last.
+    branch : str
+        Where the stream stands in a larger pipeline, for random keys.
 
     Attributes
     ----------
@@ -350,6 +334,7 @@ class DataIterator:
     # In pickles of version 0.1.0 they are missing.
     _since = 0
     _may_repeat = False
+    _branch = ""
     _generators: Sequence[dict[str, Any]] = ()
 
     def __init__(
@@ -358,6 +343,8 @@ class DataIterator:
         request_iterator: Iterator | None = None,
         as_dict: bool = False,
         epoch: int | None = None,
+        *,
+        branch: str = "",
     ) -> None:
         requests = None
         if request_iterator is not None:
@@ -370,6 +357,7 @@ class DataIterator:
         self.as_dict = as_dict
         self.epoch = epoch
         self.index = 0
+        self._branch = branch
         self._pipeline: str | None = None
         self._position: dict[str, Any] | None = None
         # How many items were given after `_position`, which is copied more seldom if it is large.
@@ -392,7 +380,7 @@ class DataIterator:
             self._note_position(stage)
 
     def _open(self) -> Any:
-        stage = self.data_stream.open_stage(self.epoch)
+        stage = self.data_stream.open_stage(self.epoch, self._branch)
         rngs = self.data_stream.all_rngs()
         self._shared = rngs if len(set(map(id, rngs))) < len(rngs) else ()
         try:

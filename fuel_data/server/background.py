@@ -28,12 +28,6 @@ class BackgroundStream(ServerDataStream):
         # What builds the stream over there; it is not told by name how, but given what.
         super().__init__(recipe="fuel_data.server.pickled:SentStream", hwm=hwm)
         self._access = OwnServer(PickledStream(stream, _WHO), HEARTBEAT)  # type: ignore[assignment]
-        self._stream = stream
-
-    @property
-    def _num_levels(self) -> int:
-        """How many pipelines name places for themselves; no process is started to say so."""
-        return 1 + self._stream._num_levels
 
 
 class BackgroundStage(ServedStage):

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fuel_data.axes import AxisLabels, of_sources
-from fuel_data.iterator import FORMAT, OpaqueStage, place_at_level
+from fuel_data.iterator import FORMAT, OpaqueStage
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError
-from fuel_data.server.protocol import HEARTBEAT, draws_on
+from fuel_data.server.protocol import HEARTBEAT, PROTOCOL_VERSION, draws_on
 from fuel_data.server.recipe import Recipe
 from fuel_data.server.server import address_of
 from fuel_data.streams import AbstractDataStream
@@ -58,9 +58,10 @@ def serve(recipe: str, /, **arguments: Any) -> "ServerDataStream":
 class ServerDataStream(AbstractDataStream):
     """A stream that a server reads, in a process of its own.
 
-    It gives exactly what the served stream gives, and goes on exactly where it was when the server
-    was killed or this process continues from a checkpoint: the position of its iterators is that
-    of the served ones. Arrays belong to the receiver and can be written to. One thread at a time
+    It gives exactly what the served stream gives in this process, random numbers included, and so
+    do transformers over it. It goes on exactly where it was when the server was killed or this
+    process continues from a checkpoint: the position of its iterators is that of the served ones.
+    Arrays belong to the receiver and can be written to. One thread at a time
     may use it.
 
     Parameters
@@ -182,17 +183,18 @@ class ServerDataStream(AbstractDataStream):
         return self._said("num_examples")
 
     @property
-    def _num_levels(self) -> int:
-        """How many pipelines name places for themselves: that of the server, and those below."""
-        return 1 + self._said("num_levels")
+    def _height(self) -> str:
+        """How high it stands: where the served stream does; see `height_over`."""
+        return self._said("height")
 
     def digest(self) -> str:
         """Give the digest of the served pipeline; see `AbstractDataStream.digest`."""
         return self._said("digest")
 
     def identity(self) -> dict[str, Any]:
-        """Say which pipeline is served, for the digests of transformers over this stream."""
-        return {"class": type(self).__qualname__, "served": self.digest()}
+        """Say which pipeline is served, and how high those over it stand, for their digests."""
+        served = {"served": self.digest(), "height": self._height}
+        return {"class": type(self).__qualname__, **served}
 
     def get_data(self, request: Any = None) -> tuple:
         """Refuse: a position belongs to an epoch's iterator, not to the stream."""
@@ -214,7 +216,7 @@ class ServerDataStream(AbstractDataStream):
         -------
         ServedStage
         """
-        return ServedStage(self, epoch, branch)
+        return ServedStage(self, epoch, f"{branch}/{self._height}")
 
     def close(self) -> None:
         """End the server if it is our own, and the connections. Reading starts it again."""
@@ -279,6 +281,16 @@ class ServerDataStream(AbstractDataStream):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = (state["_welcome"] or {}).get("protocol", PROTOCOL_VERSION)
+        if version != PROTOCOL_VERSION:
+            raise ServerError(
+                "ServerDataStream: this was saved by a release whose servers speak version "
+                f"{version} of the protocol; now it is {PROTOCOL_VERSION}, and what is random over "
+                "a server would be drawn otherwise. Go on with that release, or begin anew."
+            )
+        self.__dict__.update(state)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._access!r})"
 
@@ -292,14 +304,14 @@ class ServedStage(OpaqueStage):
         Whose stage this is.
     epoch : int
         Number of the epoch.
-    branch : str
-        Branch of the pipeline on this side.
+    place : str
+        Place in the pipeline, which the server reads on the same branch.
     """
 
-    def __init__(self, stream: ServerDataStream, epoch: int, branch: str) -> None:
+    def __init__(self, stream: ServerDataStream, epoch: int, place: str) -> None:
         self.stream = stream
         self.epoch = epoch
-        self.branch = branch
+        self.place = place
         self._position: dict[str, Any] | None = None
         self._index = 0
         self._connection: Connection | None = None
@@ -308,11 +320,6 @@ class ServedStage(OpaqueStage):
         self._ahead = 0
         self._limit = 0
         self._ended = False
-
-    @property
-    def place(self) -> str:
-        """Place in the pipeline on this side, from which those above it follow."""
-        return place_at_level(self.branch, self.stream._num_levels)
 
     def __next__(self) -> tuple:
         if self._ended:
@@ -387,6 +394,7 @@ class ServedStage(OpaqueStage):
             {
                 "type": "open",
                 "epoch": self.epoch,
+                "branch": self.place.rpartition("/")[0],
                 "credits": 0 if careful else self.stream._hwm,
                 "state": state,
                 "after": self.stream._memory() if state is None else None,

@@ -11,6 +11,8 @@ from typing import Any
 
 import zmq
 
+from fuel_data.abstract import makes_own_iterators
+from fuel_data.iterator import DataIterator
 from fuel_data.server.errors import WireError
 from fuel_data.server.protocol import draws_on
 from fuel_data.server.wire import pack, unpack
@@ -117,10 +119,10 @@ class _Session:
     def open(self, order: dict[str, Any]) -> dict[str, Any]:
         try:
             if order["after"] is not None:
-                before = self._stream.get_epoch_iterator(epoch=order["after"]["epoch"])
+                before = self._begin(order["after"]["epoch"], order["branch"])
                 before.set_state(order["after"])
                 before.close()
-            self._iterator = self._stream.get_epoch_iterator(epoch=order["epoch"])
+            self._iterator = self._begin(order["epoch"], order["branch"])
             if order["state"] is not None:
                 self._iterator.set_state(order["state"])
             state = self._iterator.get_state()
@@ -128,6 +130,11 @@ class _Session:
             return _failure(error)
         self.give(order["credits"])
         return {"type": "opened", "state": state, "hwm": self._hwm}
+
+    def _begin(self, epoch: int, branch: str) -> Any:
+        if makes_own_iterators(self._stream):
+            return self._stream.get_epoch_iterator(epoch=epoch)
+        return DataIterator(self._stream, epoch=epoch, branch=branch)
 
     def give(self, number: int) -> None:
         self.credits = min(self.credits + number, self._hwm)

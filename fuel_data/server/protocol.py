@@ -10,12 +10,14 @@ hello    client       ``protocol``, ``token``
 welcome  server       ``protocol`` and what the stream says of itself: ``sources``,
                       ``produces_examples``, ``axis_labels``, ``metadata`` (open: unknown keys are
                       passed on; dtypes are among it where they are known), ``num_batches``,
-                      ``num_examples``, ``num_levels``, ``digest``, ``pipeline`` (its repr)
+                      ``num_examples``, ``height`` in its pipeline, ``digest``, ``pipeline``
+                      (its repr)
 refused  server       ``reason``: another protocol, a wrong token, a message out of order;
                       ``token``: whether it is the token; ``hello``: whether it is that the client
                       has not said hello
-open     client       ``epoch``, ``credits``; ``state`` to begin after that position, ``after`` to
-                      begin the epoch as it begins after that position of an earlier one
+open     client       ``epoch``, ``branch``, ``credits``; ``state`` to begin after that position,
+                      ``after`` to begin the epoch as it begins after that position of an
+                      earlier one
 opened   server       ``state`` before the first batch; ``hwm``: how many batches are prepared ahead
                       at most, whatever the credits
 more     client       ``credits``: how many batches more the client can take
@@ -41,6 +43,10 @@ same or another server, and the first batch that comes is the next one. Batches 
 beyond it are thrown away with the connection. A batch whose number is not the expected one counts
 as a loss.
 
+*Places.* What is random depends on where it stands in the pipeline, whichever processes read it. So
+the client says on which branch of its pipeline it reads the stream, and the server how high the
+stream stands there, from which the client counts on.
+
 *Reconnections.* ZeroMQ connects again by itself, perhaps to a server that was started in the place
 of the one that said welcome; what waits to be sent goes there. That server has heard no hello, and
 says so, which the client takes for the loss that it is: it says hello on a fresh connection.
@@ -59,6 +65,7 @@ more. Server and client use the same interval.
 
 from typing import Any
 
+from fuel_data.abstract import height_of
 from fuel_data.axes import labels_of
 from fuel_data.server.errors import WireError
 
@@ -92,7 +99,7 @@ def describe_stream(stream: Any) -> dict[str, Any]:
         "metadata": dict(stream.metadata),
         "num_batches": stream.num_batches,
         "num_examples": stream.num_examples,
-        "num_levels": stream._num_levels,
+        "height": height_of(stream),
         "digest": stream.digest(),
         "pipeline": repr(stream),
     }
@@ -119,6 +126,7 @@ _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "hello": {"protocol": (int,), "token": (str, type(None))},
     "open": {
         "epoch": (int,),
+        "branch": (str,),
         "credits": (int,),
         "state": (dict, type(None)),
         "after": (dict, type(None)),

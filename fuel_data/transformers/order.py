@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from fuel_data.abstract import open_child
-from fuel_data.iterator import Stage, place_over
+from fuel_data.iterator import Stage
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer
 from fuel_data.utils.arguments import whole_number
@@ -241,7 +241,7 @@ class Repeat(Transformer):
     def open_stage(self, epoch: int, branch: str = "") -> Stage:
         """Open the first epoch below; see `AbstractDataStream.open_stage`."""
         child = open_child(self.data_stream, self._epoch_below(epoch, 0), branch)
-        return Stage(self, epoch, place_over(branch, [child]), [child])
+        return Stage(self, epoch, f"{branch}/{self._height}", [child])
 
     def _epoch_below(self, epoch: int, number: int) -> int:
         if self.times is not None:

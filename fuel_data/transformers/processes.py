@@ -1,22 +1,20 @@
 """A transformer that works ahead in another process: `MultiProcessing`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fuel_data.abstract import open_child
+from fuel_data.abstract import height_of, open_child
 from fuel_data.identity import describe
 from fuel_data.streams import AbstractDataStream
 from fuel_data.transformers.base import Transformer
 from fuel_data.utils.arguments import whole_number
-
-if TYPE_CHECKING:
-    from fuel_data.server.background import BackgroundStream
 
 
 class MultiProcessing(Transformer):
     """Read the stream below ahead, in a process in the background.
 
     It gives exactly what the stream below gives, in its order, and resumes at any item: the
-    position is that of the stream below, and what was read ahead is read again. The process begins
+    position is that of the stream below, and what was read ahead is read again. It may be put in
+    or left out when a run goes on. The process begins
     when the first epoch does, as a new interpreter to which the stream is sent by pickle. It ends
     with `close`, when the stream is forgotten, or with this process, however that ends; if it is
     killed, another one takes its place. An error of the stream below comes where its item would
@@ -67,8 +65,10 @@ class MultiProcessing(Transformer):
                 f"`seed=` instead: {data_stream!r}."
             )
         super().__init__(data_stream, **kwargs)
-        # By branch of the pipeline, for the same stream draws otherwise in another branch.
-        self._processes: dict[str, BackgroundStream] = {}
+        # It brings zmq, which most streams do without.
+        from fuel_data.server.background import BackgroundStream
+
+        self._process = BackgroundStream(_Below(data_stream), hwm=self.max_store)
 
     def _refuse_misfit(self) -> None:
         self._refuse_change()
@@ -84,9 +84,9 @@ class MultiProcessing(Transformer):
         return self.data_stream.num_examples
 
     @property
-    def _num_levels(self) -> int:
-        """How many pipelines name places for themselves: that of the process, and those below."""
-        return 1 + super()._num_levels
+    def _height(self) -> str:
+        """How high it stands: where what it gives does; see `height_over`."""
+        return height_of(self.data_stream)
 
     @property
     def holds_anything(self) -> bool:
@@ -94,18 +94,13 @@ class MultiProcessing(Transformer):
         return False
 
     def identity(self) -> dict[str, Any]:
-        """Say what this pipeline is; how much is read ahead makes no difference.
+        """Say what this pipeline is: that below, for which process reads it makes no difference.
 
         Returns
         -------
         dict of plain data
         """
-        return {
-            "class": type(self).__qualname__,
-            "sources": list(self.sources),
-            "arguments": {},
-            "children": [describe(self.data_stream)],
-        }
+        return describe(self.data_stream)
 
     def open_stage(self, epoch: int, branch: str = "") -> Any:
         """Open an epoch; see `AbstractDataStream.open_stage`.
@@ -121,34 +116,25 @@ class MultiProcessing(Transformer):
         -------
         BackgroundStage
         """
-        # It brings zmq, which most streams do without.
-        from fuel_data.server.background import BackgroundStage, BackgroundStream
+        from fuel_data.server.background import BackgroundStage
 
-        if branch not in self._processes:
-            stream = _OnBranch(self.data_stream, branch)
-            self._processes[branch] = BackgroundStream(stream, hwm=self.max_store)
-        return BackgroundStage(self._processes[branch], epoch, branch)
+        return BackgroundStage(self._process, epoch, f"{branch}/{self._height}")
 
     def close(self) -> None:
         """End the process, and let go of what is open below. Reading starts it again."""
-        while self._processes:
-            _, process = self._processes.popitem()
-            process.close()
+        self._process.close()
         super().close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_processes": {}}
 
-
-class _OnBranch(Transformer):
-    """The stream in the background, which draws what it draws where it stands in this process."""
-
-    def __init__(self, data_stream: AbstractDataStream, branch: str) -> None:
-        super().__init__(data_stream)
-        self.branch = branch
+class _Below(Transformer):
+    """The stream in the background: what stands below, even if its class is none of ours."""
 
     def _refuse_misfit(self) -> None:
         self._refuse_change()
 
+    @property
+    def _height(self) -> str:
+        return height_of(self.data_stream)
+
     def open_stage(self, epoch: int, branch: str = "") -> Any:
-        return open_child(self.data_stream, epoch, self.branch)
+        return open_child(self.data_stream, epoch, branch)

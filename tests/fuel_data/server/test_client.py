@@ -9,7 +9,7 @@ import numpy
 import pytest
 import server_recipes as recipes
 from numpy.testing import assert_equal
-from server_helpers import RECIPES, processes_naming, serving, wait_until
+from server_helpers import RECIPES, client_of, epochs, processes_naming, serving, wait_until
 
 from fuel_data.datasets import IndexableDataset
 from fuel_data.server import PipelineError, ServerError, serve
@@ -19,18 +19,7 @@ from fuel_data.server.recipe import Recipe
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing.checks import check_resumption, same_data
 from fuel_data.testing.pipelines import STREAMS
-from fuel_data.transformers import Mapping, MultiProcessing
-
-
-def epochs(stream, number=2):
-    return [list(stream.get_epoch_iterator()) for _ in range(number)]
-
-
-@contextlib.contextmanager
-def client_of(stream, **options):
-    with serving(stream) as server, ServerDataStream(address=server.address, **options) as client:
-        yield client
-
+from fuel_data.transformers import Mapping
 
 # The contract of all streams
 
@@ -148,34 +137,6 @@ def test_transformers_go_over_a_served_stream_and_resume():
 
     with client_of(recipes.counted()) as client:
         check_resumption(lambda _: Mapping(client, add, random=True, seed=1), by_pickle=False)
-
-
-def test_a_transformer_on_this_side_draws_other_numbers_than_one_on_the_server():
-    def draw(batch, rng):
-        return (rng.integers(2**62, size=1), batch[1])
-
-    over = Mapping(recipes.counted(), draw, random=True, seed=1)
-    with client_of(over) as client:
-        here = Mapping(client, draw, random=True, seed=1)
-
-        assert next(here.get_epoch_iterator())[0] != next(client.get_epoch_iterator(epoch=0))[0]
-
-
-def test_each_of_a_chain_of_servers_draws_other_numbers():
-    def draw(batch, rng):
-        return (rng.integers(2**62, size=1), batch[1])
-
-    def over(stream):
-        return Mapping(stream, draw, random=True, seed=1)
-
-    with client_of(over(recipes.counted())) as first, client_of(over(first)) as second:
-        streams = [first, second, over(second), MultiProcessing(second)]
-        firsts = [int(next(stream.get_epoch_iterator(epoch=0))[0][0]) for stream in streams]
-
-        assert [stream._num_levels for stream in streams] == [1, 2, 2, 3]
-        assert firsts[3] == firsts[1]
-        assert len(set(firsts[:3])) == 3
-        streams[3].close()
 
 
 def test_reading_ahead_goes_as_far_as_the_credits_and_further_when_batches_are_taken():

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,11 +36,10 @@ def images(tmp_path):
     return str(path)
 
 
-def digests(arguments):
+def digests(stream):
     sys.path.append(str(Path(READER).parent))
     from read_and_save import digest
 
-    stream = recipes.random(**arguments)
     return [digest(item) for _ in range(NUM_EPOCHS) for item in stream.get_epoch_iterator()]
 
 
@@ -68,22 +68,46 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
 
 
+def remove_folders(folder):
+    """Remove what servers left that were killed together with their owners."""
+    wait_until(lambda: not processes_naming(str(folder)))
+    for left in folder.glob("fuel-*"):
+        shutil.rmtree(left)
+
+
 @pytest.mark.parametrize("load_in_memory", [True, False], ids=["in memory", "on disk"])
 def test_the_sequence_is_the_same_when_server_and_client_are_killed(
     images, load_in_memory, tmp_path, folder
 ):
     arguments = {"path": images, "load_in_memory": load_in_memory}
-    reference = digests(arguments)
+    reference = digests(recipes.random(**arguments))
     victims = ["server", "client", "both"] * 2
-    rng = random.Random(7 + load_in_memory)
+    check_killed(f"{RECIPES}:random", arguments, reference, victims, tmp_path, folder)
+
+
+def test_the_sequence_is_the_same_when_any_of_a_chain_of_servers_are_killed(
+    images, tmp_path, folder
+):
+    arguments = {"path": images}
+    reference = digests(recipes.chained(is_served=False, **arguments))
+    victims = ["server", "server of the server", "client", "both", "server of the server"]
+    check_killed(f"{RECIPES}:chained", arguments, reference, victims, tmp_path, folder)
+
+
+def check_killed(recipe, arguments, reference, victims, tmp_path, folder):
+    rng = random.Random(len(victims) + arguments.get("load_in_memory", 0))
     rng.shuffle(victims)
     moments = sorted(rng.sample(range(1, len(reference) - 10), len(victims)))
     checkpoint = str(tmp_path / "checkpoint")
     while True:
-        with reader(checkpoint, f"{RECIPES}:random", arguments) as process:
+        with reader(checkpoint, recipe, arguments) as process:
             while victims and (server := read_until(process, moments[0])):
                 victim = victims.pop()
                 moments.pop(0)
+                if victim == "server of the server":
+                    for pid in {*processes_naming(str(folder))} - {server}:
+                        kill(pid)
+                    continue
                 if victim != "client":
                     kill(server)
                 if victim != "server":
@@ -97,11 +121,7 @@ def test_the_sequence_is_the_same_when_server_and_client_are_killed(
 
     assert victims == []
     assert result == reference
-    wait_until(lambda: not processes_naming(str(folder)))
-    for left in folder.glob("fuel-*"):  # of a server that was killed together with its owner
-        for path in left.iterdir():
-            path.unlink()
-        left.rmdir()
+    remove_folders(folder)
 
 
 def test_a_server_ends_soon_after_its_owner_was_killed(images, tmp_path, folder):

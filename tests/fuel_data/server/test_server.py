@@ -18,7 +18,7 @@ from fuel_data.server.wire import pack, unpack
 from fuel_data.transformers import Mapping
 
 HELLO = {"type": "hello", "protocol": 2, "token": None}
-OPEN = {"type": "open", "epoch": 0, "credits": 2, "state": None, "after": None}
+OPEN = {"type": "open", "epoch": 0, "branch": "", "credits": 2, "state": None, "after": None}
 
 
 class Peer:
@@ -72,7 +72,7 @@ def test_the_welcome_says_what_the_stream_is(connect):
         "metadata": {"x": {"unit": "volt", "dtype": "int64"}},
         "num_batches": 5,
         "num_examples": 10,
-        "num_levels": 0,
+        "height": "0",
         "digest": recipes.counted().digest(),
     }
 
@@ -170,7 +170,7 @@ def test_a_state_of_another_pipeline_is_an_error(connect):
         ([OPEN], "the client sent 'open' before it said hello"),
         ([{"type": "dance"}], "expected one of the messages hello, open, more; got {'type'"),
         ([7], "expected one of the messages"),
-        ([{"type": "open", "epoch": 0}], "the field 'credits' of 'open' is missing or wrong"),
+        ([{"type": "open", "epoch": 0}], "the field 'branch' of 'open' is missing or wrong"),
         ([{**OPEN, "state": "s"}], "the field 'state' of 'open' is missing or wrong"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_stream_in_the_background_keeps_the_contract(name):
         stream = MultiProcessing(CASES[name].build(num_examples), max_store=3)
         # Positions go from one stream to another; the process may be the same.
         first = streams.setdefault(num_examples, stream)
-        stream._processes = first._processes
+        stream._process = first._process
         return stream
 
     check_contract(build, by_pickle=False)
@@ -234,14 +234,14 @@ def test_the_stream_below_is_read_in_the_other_process_only():
     assert (below.is_open, below.epochs_begun, stream.epochs_begun) == (False, 0, 1)
 
 
-def test_streams_on_both_sides_of_nested_processes_draw_apart():
-    bottom = batches()
-    near = MultiProcessing(bottom)
-    between = Mapping(near, jitter, random=True)
-    far = MultiProcessing(between)
-    top = Mapping(far, jitter, random=True)
-    stages = [stream.open_stage(0) for stream in (bottom, near, between, far, top)]
+def test_nested_processes_draw_what_the_pipeline_draws_and_stand_where_it_stands():
+    def build(over):
+        between = Mapping(over(batches()), jitter, random=True)
+        return Mapping(over(between), jitter, random=True)
 
-    assert len({stage.place for stage in stages}) == 5
-    for stage in stages:
-        stage.close()
+    alone = build(lambda stream: stream)
+    with build(MultiProcessing) as stream:
+        iterator, expected = stream.get_epoch_iterator(), alone.get_epoch_iterator()
+        assert same_data([next(iterator) for _ in range(2)], [next(expected) for _ in range(2)])
+        assert iterator.get_state() == expected.get_state()
+        assert same_data(list(iterator), list(expected))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fuel_data.server.addresses import ipc_address, make_ipc_folder
 from fuel_data.server.server import Server
+from fuel_data.streams import ServerDataStream
 
 RECIPES = str(Path(__file__).with_name("server_recipes.py"))
 
@@ -55,3 +56,13 @@ def serving(stream, *, hwm=10, address=None, **options):
             thread.join(10)
             assert not thread.is_alive()
         assert not failures
+
+
+@contextlib.contextmanager
+def client_of(stream, **options):
+    with serving(stream) as server, ServerDataStream(address=server.address, **options) as client:
+        yield client
+
+
+def epochs(stream, number=2):
+    return [list(stream.get_epoch_iterator()) for _ in range(number)]

@@ -12,6 +12,7 @@ import numpy
 from fuel_data.datasets import IndexableDataset
 from fuel_data.datasets.hdf5 import H5PYDataset
 from fuel_data.schemes import SequentialScheme, ShuffledScheme
+from fuel_data.server import serve
 from fuel_data.streams import DataStream, ServerDataStream
 from fuel_data.transformers import Mapping
 
@@ -49,6 +50,11 @@ def random(path=None, load_in_memory=True):
         dataset = H5PYDataset(path, which_sets=("train",), load_in_memory=load_in_memory)
         stream = DataStream(dataset, iteration_scheme=ShuffledScheme(100, 3, seed=1))
     return Mapping(stream, _noisy, random=True, seed=3)
+
+
+def chained(is_served=True, **arguments):
+    below = serve(f"{__file__}:random", **arguments) if is_served else random(**arguments)
+    return Mapping(below, _noisy, random=True, seed=3)
 
 
 def with_generator(seed=4):

@@ -1,14 +1,15 @@
 """Digests by which damage of a file shows, in the root attribute ``digests`` of files made here.
 
 The attribute is JSON: the SHA-256 of the values of each source, as they are in memory in C order
-(of what has variable length, each example after its length in bytes as 8 bytes, little-endian),
-and that of what the file says of splits, shapes, types and axis labels.
+(of what has variable length, each example after its length in bytes as 8 bytes, little-endian,
+and so are the fields and vectors in it; of a reference, whether there is one), and that of what the
+file says of splits, shapes, types and axis labels.
 """
 
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import h5py
@@ -22,6 +23,8 @@ ATTRIBUTE = "digests"
 #: Sources of at most so many bytes are checked whenever a file is opened anew.
 CHECKED_BYTES = 2**26
 _PIECE_BYTES = 2**24
+# Of a piece that is larger because its chunks are.
+_MOST_BYTES = 2**27
 _PIECE_EXAMPLES = 256
 # What this process found right.
 _right: set[tuple[Any, ...]] = set()
@@ -46,15 +49,33 @@ def digest_source(dataset: h5py.Dataset) -> str:
     step = min(step, _PIECE_EXAMPLES) if dataset.dtype.hasobject else step
     if dataset.chunks:
         step = max(1, step // dataset.chunks[0]) * dataset.chunks[0]
+        step = min(step, max(1, _MOST_BYTES // max(1, example)))
     for start in range(0, len(dataset), step):
         values = dataset[start : start + step]
         if not values.dtype.hasobject:
             content.update(values.tobytes())
             continue
-        for item in values.ravel():
-            data = item if isinstance(item, bytes) else numpy.asarray(item).tobytes()
-            content.update(len(data).to_bytes(8, "little") + data)
+        content.update(_joined(values.ravel()))
     return content.hexdigest()
+
+
+def _joined(items: Iterable[Any]) -> bytes:
+    """Join values of variable length, each after its length."""
+    return b"".join(len(data).to_bytes(8, "little") + data for data in map(_bytes_of, items))
+
+
+def _bytes_of(item: Any) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    values = numpy.asarray(item)
+    if not values.dtype.hasobject:
+        return values.tobytes()
+    # The bytes of objects in objects are addresses in memory.
+    if values.dtype.names:
+        return _joined(item[name] for name in values.dtype.names)
+    if isinstance(item, numpy.ndarray):
+        return _joined(values.ravel())
+    return item.encode() if isinstance(item, str) else bytes([bool(item)])
 
 
 def digest_header(h5file: h5py.File) -> str:

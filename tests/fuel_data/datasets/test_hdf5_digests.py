@@ -1,3 +1,4 @@
+import hashlib
 import os
 import pickle
 
@@ -93,3 +94,75 @@ def test_a_source_reached_by_a_link_is_checked_under_its_name(path):
         file["elsewhere/b"][0, 0] = 1
     with pytest.raises(OSError, match="source 'b' cannot be what was written"):
         H5PYDataset(path, ("train",))
+
+
+RECORD = numpy.dtype([("name", h5py.string_dtype()), ("number", "i4")])
+VECTORS = h5py.vlen_dtype(h5py.vlen_dtype("i4"))
+
+
+def write_objects(path, dtype, number):
+    with h5py.File(path, "w") as file:
+        source = file.create_dataset("x", (300,), dtype=dtype)
+        for i in range(300):
+            if dtype is RECORD:
+                source[i] = (f"name {i}", number)
+            else:
+                example = numpy.empty(2, dtype=object)
+                example[:] = [numpy.array([i, number], "i4"), numpy.array([7], "i4")]
+                source[i] = example
+        file.attrs["split"] = H5PYDataset.create_split_array({"train": {"x": (0, 300)}})
+        hdf5_digests.write_digests(file)
+        return hdf5_digests.digest_source(source)
+
+
+def test_vectors_of_vectors_are_digested_by_their_values(tmp_path):
+    found = [write_objects(tmp_path / f"{i}.h5", VECTORS, i // 2) for i in range(3)]
+
+    with h5py.File(tmp_path / "0.h5") as file:
+        assert hdf5_digests.digest_source(file["x"]) == found[0]
+    assert found[0] == found[1] != found[2]
+
+
+def test_records_with_texts_are_digested_by_their_values(tmp_path):
+    found = [write_objects(tmp_path / f"{i}.h5", RECORD, i // 2) for i in range(3)]
+
+    H5PYDataset(tmp_path / "0.h5", ("train",)).verify()
+    assert found[0] == found[1] != found[2]
+    # As the module describes it.
+    content = hashlib.sha256()
+    for i in range(300):
+        name = f"name {i}".encode()
+        fields = [len(name).to_bytes(8, "little"), name, bytes([4, *[0] * 7]), bytes(4)]
+        example = b"".join(fields)
+        content.update(len(example).to_bytes(8, "little") + example)
+    assert found[0] == content.hexdigest()
+
+
+def test_references_are_digested_by_whether_they_are_there(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        source = file.create_dataset("x", (2,), dtype=h5py.ref_dtype)
+        source[1] = file.ref
+        one = (1).to_bytes(8, "little")
+        expected = hashlib.sha256(one + b"\0" + one + b"\1").hexdigest()
+
+        assert hdf5_digests.digest_source(source) == expected
+
+
+def test_chunks_of_a_column_do_not_make_all_be_read_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(hdf5_digests, "_PIECE_BYTES", 64)
+    monkeypatch.setattr(hdf5_digests, "_MOST_BYTES", 256)
+    sizes = []
+
+    class Noting(h5py.Dataset):
+        def __getitem__(self, args):
+            sizes.append(super().__getitem__(args).nbytes)
+            return super().__getitem__(args)
+
+    values = numpy.arange(800, dtype="f4").reshape(100, 8)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=values, chunks=(100, 1))
+
+        found = hdf5_digests.digest_source(Noting(file["x"].id))
+
+    assert found == hashlib.sha256(values.tobytes()).hexdigest()
+    assert max(sizes) == 256

@@ -100,7 +100,8 @@ def check_lengths(dataset: h5py.Dataset) -> None:
     Parameters
     ----------
     dataset : h5py.Dataset
-        Any data set of an open file. Only those in one piece are looked at.
+        Any data set of an open file. Only those in one piece are looked at, in files
+        whose addresses and lengths have eight bytes each.
 
     Raises
     ------
@@ -112,6 +113,8 @@ def check_lengths(dataset: h5py.Dataset) -> None:
     if not dataset.dtype.hasobject or (base is None and not is_text) or not dataset.size:
         return
     file, offset = dataset.file, dataset.id.get_offset()
+    if file.id.get_create_plist().get_sizes() != (8, 8):
+        return
     if offset is None or file.driver != "sec2" or dataset.id.get_storage_size() % _PLACE.itemsize:
         return
     size = os.fstat(file.id.get_vfd_handle()).st_size

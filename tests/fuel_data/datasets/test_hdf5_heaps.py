@@ -4,7 +4,7 @@ import time
 import h5py
 import pytest
 
-from fuel_data.datasets import hdf5_heaps
+from fuel_data.datasets import PlainHDF5Dataset, hdf5_heaps
 from fuel_data.datasets.hdf5_heaps import check_heaps
 from fuel_data.utils import digests
 
@@ -69,3 +69,18 @@ def test_a_file_of_a_network_is_read_and_not_mapped(path, monkeypatch):
     damage(path)
     with pytest.raises(OSError, match="x.h5 is damaged"):
         check_heaps(path)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (4, 8), (8, 4), (8, 8)])
+def test_addresses_and_lengths_may_have_four_bytes(tmp_path, sizes):
+    properties = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    properties.set_sizes(*sizes)
+    path = tmp_path / "x.h5"
+    with h5py.File(h5py.h5f.create(bytes(path), fcpl=properties)) as file:
+        vectors = file.create_dataset("x", (64,), dtype=h5py.vlen_dtype("i4"))
+        for i in range(64):
+            vectors[i] = range(i)
+
+    dataset = PlainHDF5Dataset(path, ["x"])
+
+    assert dataset.get_data(request=[63])[0][0].tolist() == list(range(63))

@@ -136,7 +136,7 @@ class H5PYDataset(HDF5Dataset):
 
     def find_sources(self, h5file: h5py.File) -> tuple[str, ...]:
         """List the sources that all of `which_sets` have; see `HDF5Dataset.find_sources`."""
-        provided = [set(hdf5_format.get_provided_sources(h5file, name)) for name in self.which_sets]
+        provided = map(set, hdf5_format.provided_sources(h5file, self.which_sets))
         common = tuple(sorted(set.intersection(*provided)))
         where = _named_splits(self.which_sets)
         if not common:
@@ -230,7 +230,9 @@ class H5PYDataset(HDF5Dataset):
 def _checked_subset(subset: Any) -> slice | Sequence[int] | numpy.ndarray:
     if subset is None:
         return slice(None)
-    if isinstance(subset, slice | list | tuple | range | numpy.ndarray):
+    if isinstance(subset, range):
+        return numpy.array(subset, dtype=numpy.int64)
+    if isinstance(subset, slice | list | tuple | numpy.ndarray):
         return subset
     raise ValueError(
         f"H5PYDataset: `subset` must be a slice, or a list or array of indices; got {subset!r}."

@@ -222,11 +222,37 @@ def get_provided_sources(h5file: h5py.File, split: str) -> tuple[str, ...]:
     ValueError
         If there is no such split.
     """
-    rows = [row for row in split_rows(h5file) if row.split == split]
-    if not rows:
-        known = get_all_splits(h5file)
-        raise ValueError(f"{h5file.filename} has no split {split!r}.{nearest_name(split, known)}")
-    return tuple(row.source for row in rows if row.available)
+    return provided_sources(h5file, [split])[0]
+
+
+def provided_sources(h5file: h5py.File, splits: Sequence[str]) -> list[tuple[str, ...]]:
+    """List the sources that are available in each of some splits.
+
+    Parameters
+    ----------
+    h5file : h5py.File
+        An open file.
+    splits : sequence of str
+        Names of splits.
+
+    Returns
+    -------
+    list of tuple of str
+        For each split what `get_provided_sources` says of it.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not in the file.
+    """
+    provided: dict[str, list[str]] = {}
+    for row in split_rows(h5file):
+        provided.setdefault(row.split, []).extend([row.source] if row.available else [])
+    for split in splits:
+        if split not in provided:
+            near = nearest_name(split, tuple(provided))
+            raise ValueError(f"{h5file.filename} has no split {split!r}.{near}")
+    return [tuple(provided[split]) for split in splits]
 
 
 def get_vlen_sources(h5file: h5py.File) -> list[str]:
@@ -283,7 +309,7 @@ def describe_sources(h5file: h5py.File) -> dict[str, tuple[bool, tuple[str, ...]
     Raises
     ------
     ValueError
-        If a source is not there, or has shapes and more than one dimension.
+        If a source is not there, or has shapes that do not fit or more than one dimension.
     """
     described = {}
     for source in get_all_sources(h5file):
@@ -298,8 +324,29 @@ def describe_sources(h5file: h5py.File) -> dict[str, tuple[bool, tuple[str, ...]
             )
         if is_ragged and "shape_labels" in attached:
             labels += tuple(_text(label) for label in attached["shape_labels"][()])
+        if is_ragged:
+            _check_shapes(dataset, attached)
         described[source] = is_ragged, labels if any(labels) else None
     return described
+
+
+def _check_shapes(dataset: h5py.Dataset, attached: Mapping[str, h5py.Dataset]) -> None:
+    """Check that each example of a ragged source has a shape, with a size for each label."""
+    shapes, source = attached["shapes"], dataset.name.lstrip("/")
+    who = f"{dataset.file.filename}: the shapes of source {source!r}, in {shapes.name},"
+    if shapes.ndim != 2:
+        raise ValueError(f"{who} must be of shape (example, axis); they are {shapes.shape}.")
+    if len(shapes) < len(dataset):
+        raise ValueError(
+            f"{who} are of {len(shapes)} examples, and the source has {len(dataset)}. Write a "
+            "shape for each example."
+        )
+    labels = attached.get("shape_labels")
+    if labels is not None and labels.size != shapes.shape[1]:
+        raise ValueError(
+            f"{who} have {shapes.shape[1]} axes, and there are {labels.size} labels in "
+            f"{labels.name}. Write a label for each axis."
+        )
 
 
 def _source(h5file: h5py.File, source: str) -> h5py.Dataset:
@@ -405,10 +452,11 @@ def get_subsets(
                     f"{nearest_name(source, provided)}"
                 )
             parts.append(_row_subset(h5file, row, num_examples, keep_order))
-        union = parts[0]
-        for part in parts[1:]:
-            union = union + part
-        subsets.append(union)
+        # In pairs: one after the other would copy the first indices once for each split.
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            parts = [one + two for one, two in pairs] + parts[len(parts) // 2 * 2 :]
+        subsets.append(parts[0])
     return subsets
 
 

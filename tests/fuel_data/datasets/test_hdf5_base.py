@@ -179,3 +179,13 @@ def test_a_subset_that_cannot_be_is_refused_with_the_file_and_the_argument(tmp_p
     match = f"^{tmp_path}/x.hdf5: `subset` chooses among the 4 examples of train: {words}"
     with pytest.raises(ValueError, match=match):
         H5PYDataset(tmp_path / "x.hdf5", ("train",), subset=subset)
+
+
+def test_a_subset_may_be_a_range(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = numpy.arange(10)
+        file.attrs["split"] = H5PYDataset.create_split_array({"train": {"x": (2, 10)}})
+
+    dataset = H5PYDataset(tmp_path / "x.h5", ("train",), subset=range(1, 6, 2))
+
+    assert dataset.get_data(request=slice(0, 3))[0].tolist() == [3, 5, 7]

@@ -3,6 +3,7 @@ import numpy
 import pytest
 from numpy.testing import assert_array_equal
 
+from fuel_data.datasets import H5PYDataset, hdf5_format
 from fuel_data.datasets.hdf5_format import (
     create_split_array,
     get_all_sources,
@@ -238,3 +239,44 @@ def test_sources_are_listed_in_the_order_of_the_file(h5file):
     h5file.attrs["split"] = create_split_array({"a": dict.fromkeys(reversed(names), (0, 1))})
 
     assert get_all_sources(h5file) == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (numpy.ones((8, 2), "i4"), "are of 8 examples, and the source has 10. Write a shape for"),
+        (numpy.ones((10, 3), "i4"), "have 3 axes, and there are 2 labels in /labels. Write a"),
+        (numpy.ones(10, "i4"), r"must be of shape \(example, axis\); they are \(10,\)\."),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(h5file, shapes, message):
+    h5file.create_dataset("x", (10,), dtype=h5py.vlen_dtype("i4"))
+    h5file["shapes"], h5file["labels"] = shapes, [b"height", b"width"]
+    for name, scale in [("shapes", "shapes"), ("labels", "shape_labels")]:
+        h5file[name].make_scale(scale)
+        h5file["x"].dims[0].attach_scale(h5file[name])
+    h5file.attrs["split"] = create_split_array({"train": {"x": (0, 10)}})
+
+    with pytest.raises(ValueError, match=f"the shapes of source 'x', in /shapes, {message}"):
+        get_vlen_sources(h5file)
+
+
+@pytest.mark.parametrize("keep_order", [False, True])
+def test_many_splits_are_united_without_reading_what_the_file_says_for_each(
+    h5file, monkeypatch, keep_order
+):
+    order = numpy.random.default_rng(1).permutation(301)
+    h5file["x"] = numpy.arange(301)
+    splits = {}
+    for i in range(43):
+        h5file[f"indices/{i}"] = order[7 * i : 7 * i + 7]
+        splits[f"s{i}"] = {"x": (-1, -1, h5file[f"indices/{i}"].ref)}
+    h5file.attrs["split"] = create_split_array(splits)
+    calls = []
+    monkeypatch.setattr(hdf5_format, "split_rows", lambda file: calls.append(1) or split_rows(file))
+
+    dataset = H5PYDataset(h5file, tuple(splits), keep_order=keep_order)
+
+    expected = order if keep_order else numpy.arange(301)
+    assert_array_equal(dataset.get_data(request=slice(0, 301))[0], expected)
+    assert len(calls) < 10

@@ -335,7 +335,6 @@ class DataIterator:
     _since = 0
     _may_repeat = False
     _branch = ""
-    _generators: Sequence[dict[str, Any]] = ()
 
     def __init__(
         self,
@@ -362,9 +361,8 @@ class DataIterator:
         self._position: dict[str, Any] | None = None
         # How many items were given after `_position`, which is copied more seldom if it is large.
         self._since = 0
-        # States of generators that several stages draw from. Each stage puts its own back, and may
-        # draw again while others do: so they are put back once more when all stages stand.
-        self._generators = ()
+        # Generators that several stages draw from. Each stage puts its own back, and may draw again
+        # while others do: so they are put back once more when all stages stand.
         self._shared: Sequence[Rng] = ()
         self._may_repeat = (
             data_stream.holds_anything
@@ -388,7 +386,8 @@ class DataIterator:
                 self._note_position(stage)
             else:
                 stage.set_position(self._position)
-                for rng, state in zip(rngs, self._generators, strict=False):
+                states = self._position.get("generators", ())
+                for rng, state in zip(rngs, states, strict=False):
                     set_rng_state(rng, state)
             for _ in range(self._since):
                 next(stage)
@@ -400,7 +399,8 @@ class DataIterator:
 
     def _note_position(self, stage: Any) -> None:
         self._position, self._since = stage.get_position(), 0
-        self._generators = [rng_state(rng) for rng in self._shared]
+        if self._shared:
+            self._position["generators"] = [rng_state(rng) for rng in self._shared]
         if self._may_repeat:
             self._may_repeat = is_plain(self._position)
 
@@ -433,8 +433,7 @@ class DataIterator:
         Returns
         -------
         dict
-            ``format`` (1), ``pipeline`` (digest), ``epoch``, ``index`` and ``position``; and
-            ``generators``, the states of all, if one of them is drawn from in two places.
+            ``format`` (1), ``pipeline`` (digest), ``epoch``, ``index`` and ``position``.
 
         Raises
         ------
@@ -456,8 +455,6 @@ class DataIterator:
             "index": self.index,
             "position": self._position,
         }
-        if self._generators:
-            state["generators"] = self._generators
         if self.data_stream.holds_anything:
             split_arrays(state)
         return state
@@ -483,7 +480,6 @@ class DataIterator:
         self.epoch = state["epoch"]
         self.index = state["index"]
         self._position = state["position"]
-        self._generators = state.get("generators", ())
         self._since = 0
         self.data_stream.epochs_begun = self.epoch + 1
         self._open()

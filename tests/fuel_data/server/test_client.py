@@ -118,6 +118,18 @@ def test_iterators_that_share_a_generator_do_not_disturb_each_other():
     assert same_data(second + [pair[1] for pair in pairs], reference[1])
 
 
+def test_a_generator_of_two_branches_goes_on_where_it_was_with_another_server():
+    reference = list(recipes.sharing_a_generator())
+    with client_of(recipes.sharing_a_generator()) as client:
+        iterator = client.get_epoch_iterator()
+        first, state = [next(iterator) for _ in range(2)], iterator.get_state()
+    with client_of(recipes.sharing_a_generator()) as client:
+        iterator = client.get_epoch_iterator()
+        iterator.set_state(state)
+
+        assert same_data(first + list(iterator), reference)
+
+
 def test_an_iterator_gives_dicts_when_asked():
     with client_of(recipes.in_order()) as client:
         assert_equal(next(client.get_epoch_iterator(as_dict=True)), {"x": [0, 1]})

@@ -14,7 +14,7 @@ from fuel_data.datasets.hdf5 import H5PYDataset
 from fuel_data.schemes import SequentialScheme, ShuffledScheme
 from fuel_data.server import serve
 from fuel_data.streams import DataStream, ServerDataStream
-from fuel_data.transformers import Mapping
+from fuel_data.transformers import Mapping, Merge
 
 VARIABLE = 1
 
@@ -74,6 +74,14 @@ class Noise:
 
 def noise(seed=4):
     return Mapping(in_order(), Noise(seed))
+
+
+def sharing_a_generator():
+    scheme = ShuffledScheme(10, 2, rng=numpy.random.RandomState(4))
+    shuffled = DataStream(IndexableDataset({"y": numpy.arange(10)}), iteration_scheme=scheme)
+    above = Noise(4)
+    above.rng = scheme.rng
+    return Merge([Mapping(in_order(), above), shuffled])
 
 
 def _fail_at_six(batch):

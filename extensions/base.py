@@ -30,7 +30,6 @@ from extensions.predicates import (
     always_true,
     has_done_epochs,
 )
-from fuel_data.utils.arguments import truth_value
 from fuel_data.utils.keywords import NamedKeywords
 from fuel_data.utils.names import nearest_name
 
@@ -353,8 +352,7 @@ class SimpleExtension(TrainingExtension):
         callbacks_names : list of str
             The callbacks at which to look.
         predicate : callable, optional
-            Given the log, tells whether to act, by True or False; an answer that is neither a
-            bool nor a whole number is an error. By default always.
+            Given the log, tells whether to act. By default always.
         arguments : iterable, optional
             What `do` gets after the arguments of the callback.
 
@@ -440,7 +438,7 @@ class SimpleExtension(TrainingExtension):
             own(*from_main_loop)
         log = self._main_loop.log
         for predicate, arguments in conditions:
-            if predicate is always_true or truth_value(self.name, "predicate", predicate(log)):
+            if predicate is always_true or predicate(log):
                 self.do(callback_name, *from_main_loop, *arguments)
 
     def dispatch(self, callback_invoked: str, *from_main_loop: Any) -> None:

@@ -105,7 +105,7 @@ def _contents(value: Any) -> Any:
         return None if text.startswith("<") or " at 0x" in text else text
     if isinstance(reduced, str):
         return reduced
-    _, arguments, state, items, pairs, *_ = (*reduced, None, None, None)
+    _, arguments, state, items, pairs, *_ = (*tuple[Any, ...](reduced), None, None, None)
     contents = {
         "from": [part for part in arguments if part is not type(value)],
         "state": state,

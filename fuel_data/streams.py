@@ -1,5 +1,6 @@
 """Streams: what gives a data set's examples or batches, epoch by epoch; see `DataStream`."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -162,12 +163,20 @@ class DataStream(AbstractDataStream):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of the items of each example or batch: those of the data set."""
+        """Names of the items of each example or batch: those of the data set, or those chosen.
+
+        Who chooses others does so for this stream alone, which then reads a copy of the data set.
+        """
         return tuple(self.dataset.sources)
 
     @sources.setter
     def sources(self, sources: Sequence[str]) -> None:
-        self.dataset.sources = sources  # type: ignore[assignment]
+        dataset = copy.copy(self.dataset)
+        # What a pickle leaves out, such as data in memory, the copy shares.
+        vars(dataset).update(vars(self.dataset))
+        dataset.sources = sources  # type: ignore[assignment]
+        self.close()
+        self.dataset = dataset
         of_dataset = self._labels_of_dataset()
         if of_dataset is not None:
             # Sources may have come to those that had labels before.

@@ -1,6 +1,7 @@
-"""What holds in every test: no settings or data of the user, no process or file left behind."""
+"""What holds in every test: no settings, data or signals of the user, and nothing left behind."""
 
 import os
+import signal
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,14 @@ def settings_of_nobody(tmp_path_factory):
         for kind in ("DATA_HOME", "CONFIG_HOME", "CACHE_HOME", "RUNTIME_DIR"):
             patch.delenv(f"XDG_{kind}", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_of_a_terminal():
+    """Let signals do what they do in a terminal: what nohup or & starts ignores some of them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -590,8 +590,8 @@ class Random2DRotation(_RandomImages):
                 "Random2DRotation: `maximum_rotation` must be an angle in radians, at least 0; got "
                 f"{maximum_rotation!r}."
             )
-        self.maximum_rotation = maximum_rotation
-        self.resample = _check_resample("Random2DRotation", resample, _ROTATION_RESAMPLES)
+        self.maximum_rotation: float = maximum_rotation
+        self.resample: str = _check_resample("Random2DRotation", resample, _ROTATION_RESAMPLES)
         super().__init__(data_stream, rng, seed, **kwargs)
 
     def change_example(self, image: Any, source: str, rng: Rng) -> numpy.ndarray:

@@ -187,9 +187,12 @@ class Merge(AbstractDataStream):
                 f"Merge: all streams must give examples, or all batches; {'; '.join(shown)}. Put "
                 "Batch or Unpack over some."
             )
-        lengths = {s.num_batches for s in self.data_streams if s.num_batches is not None}
-        if len(lengths) > 1:
-            shown = [f"{stream!r} has {stream.num_batches}" for stream in self.data_streams]
+        lengths = [stream.num_batches for stream in self.data_streams]
+        if len({*lengths} - {None}) > 1:
+            shown = [
+                f"{stream!r} has {length}"
+                for stream, length in zip(self.data_streams, lengths, strict=True)
+            ]
             raise ValueError(
                 f"Merge: all streams must have equally many items in an epoch; {'; '.join(shown)}."
             )
@@ -226,14 +229,14 @@ class Merge(AbstractDataStream):
     @property
     def num_batches(self) -> int | None:
         """How many items an epoch has; None if that is not known of any stream."""
-        known = (s.num_batches for s in self.data_streams if s.num_batches is not None)
-        return next(known, None)
+        counts = (stream.num_batches for stream in self.data_streams)
+        return next((count for count in counts if count is not None), None)
 
     @property
     def num_examples(self) -> int | None:
         """How many examples an epoch has; None if that is not known of any stream."""
-        known = (s.num_examples for s in self.data_streams if s.num_examples is not None)
-        return next(known, None)
+        counts = (stream.num_examples for stream in self.data_streams)
+        return next((count for count in counts if count is not None), None)
 
     @property
     def _is_endless(self) -> bool:

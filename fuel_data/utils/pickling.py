@@ -71,7 +71,7 @@ def do_not_pickle_attributes(*lazy_properties: str) -> Callable[[type], type]:
         # Since Python 3.11 `object` has a __getstate__, so that hasattr() says nothing.
         is_default = inherited is getattr(object, "__getstate__", None)
         if is_default or hasattr(inherited, "left_out"):
-            left_out = getattr(inherited, "left_out", frozenset())
+            left_out: frozenset[str] = getattr(inherited, "left_out", frozenset())
             cls.__getstate__ = _state_without(left_out.union(lazy_properties))  # type: ignore
         return cls
 

@@ -137,15 +137,6 @@ def test_a_condition_that_makes_no_sense_is_refused():
         count.add_condition(["after_batch"], 3)
 
 
-@pytest.mark.parametrize(
-    ("answer", "got"), [([False], r"\[False\]"), (None, "None, as of"), ("no", "'no'")]
-)
-def test_a_predicate_that_answers_neither_yes_nor_no_is_refused(make_loop, answer, got):
-    count = Count().add_condition(["after_batch"], lambda log: answer)
-    with pytest.raises(ValueError, match=f"^Count: `predicate` must answer True or .*; got {got}"):
-        make_loop(count, FinishAfter(after_n_batches=2)).run()
-
-
 def test_an_extension_that_acts_and_overrides_a_callback_does_both(make_loop):
     class Both(Count):
         def after_epoch(self):

@@ -118,8 +118,20 @@ def test_sources_that_are_chosen_later_have_their_labels(part):
     stream = DataStream(part, SequentialExampleScheme(5), axis_labels={"x": ("mine",)})
     stream.sources = ("y", "x")
     assert stream.axis_labels == {"y": (), "x": ("mine",)}
-    part.sources = ("y",)
+    stream.sources = ("y",)
     assert Batch(stream, ConstantScheme(2)).axis_labels == {"y": ("batch",)}
+
+
+def test_sources_that_one_stream_chooses_are_those_of_no_other(part):
+    chosen, other = (DataStream(part, SequentialExampleScheme(5)) for _ in range(2))
+    iterator = other.get_epoch_iterator()
+    next(iterator)
+    digest = other.digest()
+    chosen.sources = ("y",)
+    assert same_data([y for (y,) in chosen], list(numpy.arange(5)))
+    assert (part.sources, other.sources) == (("x",), ("x",))
+    assert next(iterator)[0].tolist() == [2, 3]
+    assert other.digest() == digest != chosen.digest()
 
 
 def test_produces_examples_follows_from_the_scheme(dataset, stream):

@@ -162,3 +162,30 @@ def test_batches_with_the_examples_on_another_axis_can_be_merged():
 
 def _half(batch):
     return (batch[0][:, :3],)
+
+
+class Counted(DataStream):
+    num_asked = 0
+
+    @property
+    def num_batches(self):
+        self.num_asked += 1
+        return 3
+
+    @property
+    def num_examples(self):
+        self.num_asked += 1
+        return 3
+
+
+def test_lengths_of_merges_of_merges_are_asked_for_once():
+    first = Counted(IndexableDataset({"a": [1, 2, 3]}), SequentialScheme(3, 1))
+    merged = first
+    for name in "bcd":
+        other = DataStream(IndexableDataset({name: [1, 2, 3]}), SequentialScheme(3, 1))
+        merged = Merge([merged, other])
+    first.num_asked = 0
+    assert (merged.num_batches, merged.num_examples) == (3, 3)
+    assert first.num_asked == 2
+    Merge([merged], sources="wxyz")
+    assert first.num_asked == 3

@@ -13,7 +13,6 @@ import zmq
 
 from fuel_data.abstract import makes_own_iterators
 from fuel_data.iterator import DataIterator
-from fuel_data.server.errors import WireError
 from fuel_data.server.protocol import draws_on
 from fuel_data.server.wire import pack, unpack
 
@@ -66,7 +65,8 @@ class Pipeline(threading.Thread):
         idle = not any(session.credits for session in self._sessions.values())
         while self._socket.poll(None if idle else 0):
             identity, *frames = self._socket.recv_multipart()
-            if identity == STOP:
+            # A client may have chosen any identity, that of `STOP` too.
+            if not frames:
                 return False
             self._obey(identity, unpack(frames))
             idle = False
@@ -98,7 +98,7 @@ class Pipeline(threading.Thread):
     def _send(self, identity: bytes, message: dict[str, Any]) -> None:
         try:
             frames = pack(message)
-        except WireError as error:
+        except Exception as error:  # of a class of the user's too, by which a value came
             message = _failure(error)
             frames = pack(message)
         if message["type"] in ("end", "error", "left"):

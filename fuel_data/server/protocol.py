@@ -75,6 +75,8 @@ HEARTBEAT = 2.0
 
 # A client sends positions, of which the buffers of transformers may be a part, and no batches.
 MAX_CLIENT_FRAME = 1 << 28
+MAX_HELLO = 1 << 16
+"""How many bytes are read of a client that has not said hello."""
 
 
 def describe_stream(stream: Any) -> dict[str, Any]:
@@ -153,12 +155,13 @@ def check_message(message: Any) -> dict[str, Any]:
     WireError
         If it has no type that a client may send, or a field is missing or of another type.
     """
-    fields = _FIELDS.get(message.get("type", "")) if isinstance(message, dict) else None
-    if fields is None:
+    kind = message.get("type") if isinstance(message, dict) else None
+    if not isinstance(kind, str) or kind not in _FIELDS:
         raise WireError(f"expected one of the messages {', '.join(_FIELDS)}; got {message!r:.80}.")
-    for field, types in fields.items():
-        if not isinstance(message.get(field, ...), types):
-            raise WireError(f"the field {field!r} of {message['type']!r} is missing or wrong.")
+    for field, types in _FIELDS[kind].items():
+        value = message.get(field, ...)
+        if not isinstance(value, types) or (isinstance(value, int) and value < 0):
+            raise WireError(f"the field {field!r} of {kind!r} is missing or wrong.")
     return message
 
 

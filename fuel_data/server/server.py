@@ -1,5 +1,6 @@
 """The server: one thread that talks to the clients, one that reads the stream."""
 
+import contextlib
 import hmac
 import logging
 import os
@@ -29,6 +30,7 @@ from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.protocol import (
     HEARTBEAT,
     MAX_CLIENT_FRAME,
+    MAX_HELLO,
     PROTOCOL_VERSION,
     check_message,
     describe_stream,
@@ -232,7 +234,9 @@ class Server:
                     file.write(self.address)
             self._talk(welcome)
         finally:
-            self._inside.send(STOP)
+            # Nobody may be there to hear it.
+            with contextlib.suppress(zmq.Again):
+                self._inside.send(STOP, zmq.NOBLOCK)
             pipeline.join(_MAX_WAIT_FOR_PIPELINE)
             self._pipeline_ended = not pipeline.is_alive()
 
@@ -262,7 +266,7 @@ class Server:
 
     def _pass_on(self) -> None:
         identity, *frames = self._inside.recv_multipart(copy=False)
-        if identity.bytes == STOP:
+        if not frames:
             raise ServerError("server: the thread that reads the stream has ended unexpectedly.")
         self._send(identity.bytes, frames)
 
@@ -270,6 +274,8 @@ class Server:
         first, *frames = self._router.recv_multipart(copy=False)
         identity = first.bytes
         try:
+            if identity not in self._clients and sum(map(len, frames)) > MAX_HELLO:
+                raise StrangerError("the client sent a large message before it said hello.")
             message = check_message(unpack(frames))
             if message["type"] == "hello":
                 self._check_hello(message)
@@ -294,8 +300,10 @@ class Server:
                 f"the server speaks version {PROTOCOL_VERSION} of the protocol, the client "
                 f"{message['protocol']!r}. Install the same release on both sides."
             )
-        given = message["token"] or ""
-        if self._token and not hmac.compare_digest(given.encode(), self._token.encode()):
+        # Of characters beyond ASCII, `compare_digest` takes bytes only.
+        given = (message["token"] or "").encode(errors="surrogatepass")
+        wanted = (self._token or "").encode(errors="surrogatepass")
+        if wanted and not hmac.compare_digest(given, wanted):
             raise TokenError(
                 "the token is missing or wrong. Give `token=`, or set FUEL_SERVER_TOKEN, as for "
                 "the server."

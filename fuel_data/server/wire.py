@@ -93,7 +93,9 @@ def unpack(frames: Sequence[Any]) -> Any:
                 f"is in version {version!r}. Install the same release on both sides."
             )
         value = _build(node, buffers, _MAX_DEPTH)
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+    except WireError:
+        raise
+    except Exception as error:  # numpy raises all kinds of them at a dtype, SyntaxError too
         raise WireError(f"unpack: the message does not follow the format: {error}") from error
     if sum(1 for _ in buffers):
         raise WireError("unpack: the message has more buffers than its header describes.")

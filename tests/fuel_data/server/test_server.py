@@ -13,6 +13,7 @@ from server_helpers import serving, wait_until
 
 from fuel_data.server.addresses import TokenFile
 from fuel_data.server.errors import AddressError, ServerError
+from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.server import Server, start_server
 from fuel_data.server.wire import pack, unpack
 from fuel_data.transformers import Mapping
@@ -24,8 +25,10 @@ OPEN = {"type": "open", "epoch": 0, "branch": "", "credits": 2, "state": None, "
 class Peer:
     """A client that sends what a test tells it."""
 
-    def __init__(self, context, address):
+    def __init__(self, context, address, identity):
         self.socket = context.socket(zmq.DEALER)
+        if identity is not None:
+            self.socket.routing_id = identity
         self.socket.linger = 0
         self.socket.connect(address)
 
@@ -46,8 +49,8 @@ def connect():
     with contextlib.ExitStack() as stack:
         context = stack.enter_context(zmq.Context())
 
-        def connect(server):
-            peer = Peer(context, server.address)
+        def connect(server, identity=None):
+            peer = Peer(context, server.address, identity)
             stack.callback(peer.socket.close)
             return peer
 
@@ -170,6 +173,9 @@ def test_a_state_of_another_pipeline_is_an_error(connect):
         ([OPEN], "the client sent 'open' before it said hello"),
         ([{"type": "dance"}], "expected one of the messages hello, open, more; got {'type'"),
         ([7], "expected one of the messages"),
+        ([{"type": ["hello"]}], "expected one of the messages hello, open, more; got {'type'"),
+        ([{**OPEN, "credits": -1}], "the field 'credits' of 'open' is missing or wrong"),
+        ([{**HELLO, "token": 2**16 * "x"}], "sent a large message before it said hello"),
         ([{"type": "open", "epoch": 0}], "the field 'branch' of 'open' is missing or wrong"),
         ([{**OPEN, "state": "s"}], "the field 'state' of 'open' is missing or wrong"),
     ],
@@ -186,10 +192,11 @@ def test_a_message_out_of_order_is_refused_and_the_server_goes_on(connect, messa
     assert reason in answer["reason"]
 
 
-def test_frames_that_are_no_message_are_refused_and_the_server_goes_on(connect):
+@pytest.mark.parametrize("header", [b"\x80\x04pickle", b'[1,["array","(,)f4,i4",[0],"C"]]'])
+def test_frames_that_are_no_message_are_refused_and_the_server_goes_on(connect, header):
     with serving(recipes.in_order()) as server:
         peer = connect(server)
-        peer.socket.send_multipart([b"\x80\x04pickle", b""])
+        peer.socket.send_multipart([header, b""])
         answer = peer.receive()
         peer.send(HELLO)
 
@@ -197,10 +204,11 @@ def test_frames_that_are_no_message_are_refused_and_the_server_goes_on(connect):
     assert "does not follow the format" in answer["reason"]
 
 
-def test_a_wrong_token_is_refused(connect):
+@pytest.mark.parametrize("wrong", ["wrong", "\ud800"])
+def test_a_wrong_token_is_refused(connect, wrong):
     with serving(recipes.in_order(), token="right") as server:
         peer = connect(server)
-        peer.send({**HELLO, "token": "wrong"}, OPEN)
+        peer.send({**HELLO, "token": wrong}, OPEN)
         answers = [peer.receive() for _ in range(2)]
         peer.send({**HELLO, "token": "right"})
 
@@ -275,6 +283,14 @@ class _Watched:
         return iterator
 
 
+def test_a_client_may_name_itself_like_an_order_to_the_pipeline(connect):
+    with serving(recipes.in_order()) as server:
+        peer = connect(server, STOP)
+        peer.send(HELLO, OPEN)
+
+        assert [peer.receive()["type"] for _ in range(3)] == ["welcome", "opened", "batch"]
+
+
 def test_the_epoch_of_a_client_that_went_away_is_closed(connect):
     stream = _Watched(recipes.in_order())
     with serving(stream, heartbeat=0.05) as server:
@@ -294,6 +310,29 @@ def test_a_value_that_cannot_be_sent_is_an_error_at_its_batch(connect):
         peer.receive(), peer.receive()
 
         assert "cannot send a builtins.set" in peer.receive()["reason"]
+
+
+class _Fragile(list):
+    """A list of which nobody gets the items."""
+
+    def __iter__(self):
+        raise ZeroDivisionError("it broke")
+
+
+def test_a_value_that_breaks_when_it_is_sent_is_an_error_at_its_batch(connect):
+    with serving(Mapping(recipes.in_order(), lambda batch: (_Fragile([1, 2]),))) as server:
+        peer = connect(server)
+        peer.send(HELLO, OPEN)
+        peer.receive(), peer.receive()
+
+        assert peer.receive()["reason"] == "ZeroDivisionError: it broke"
+
+
+def test_a_server_ends_in_words_if_it_can_read_no_further(monkeypatch):
+    monkeypatch.setattr(Pipeline, "_take_orders", lambda pipeline: False)
+
+    with Server() as server, pytest.raises(ServerError, match="reads the stream has ended"):
+        server.serve(recipes.in_order())
 
 
 def test_a_batch_whose_memory_is_used_again_is_sent_as_it_was(connect):

@@ -516,8 +516,16 @@ class AbstractDataStream(NamedKeywords, ABC):
         elif stage.children:
             for child, child_position in zip(stage.children, position["children"], strict=True):
                 child.set_position(child_position)
+        saved = position.get("rngs", {})
+        if saved.keys() != stage.rngs.keys():
+            raise ValueError(
+                f"{type(self).__name__}: the position has states of the generators "
+                f"{sorted(saved)}, and the stream draws from {sorted(stage.rngs)}. Build the "
+                "stream as it was when the position was saved, with the same release, or begin the "
+                "epoch anew."
+            )
         for name, rng in stage.rngs.items():
-            set_rng_state(rng, position["rngs"][name])
+            set_rng_state(rng, saved[name])
         if "held" in position:
             fuels_way.set_held(self, stage, position["held"])
 

@@ -391,6 +391,13 @@ class DataIterator:
                     set_rng_state(rng, state)
             for _ in range(self._since):
                 next(stage)
+        except StopIteration:
+            stage.close()
+            raise ValueError(
+                f"{type(self.data_stream).__name__}: {self.index} items of epoch {self.epoch} were "
+                "given when this position was saved, and now the epoch ends before them. Put the "
+                "data back as they were, or begin the epoch anew."
+            ) from None
         except BaseException:
             stage.close()
             raise

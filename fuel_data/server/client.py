@@ -61,8 +61,7 @@ class ServerDataStream(AbstractDataStream):
     It gives exactly what the served stream gives in this process, random numbers included, and so
     do transformers over it. It goes on exactly where it was when the server was killed or this
     process continues from a checkpoint: the position of its iterators is that of the served ones.
-    Arrays belong to the receiver and can be written to. One thread at a time
-    may use it.
+    Arrays belong to the receiver and can be written to. One thread at a time may use it.
 
     Parameters
     ----------

@@ -149,6 +149,19 @@ def test_a_generator_of_two_branches_repeats_nothing_after_a_failure(turned):
     assert same_data([*first, *iterator], expected)
 
 
+def test_a_position_without_the_generators_that_are_drawn_from_is_refused():
+    dataset = IndexableDataset({"x": numpy.arange(6.0)})
+    shifted = partial(_shifted, rng=numpy.random.RandomState(3))
+    iterator = Mapping(DataStream(dataset, SequentialScheme(6, 2)), shifted).get_epoch_iterator()
+    next(iterator)
+    state = iterator.get_state()
+    (saved,) = state["position"]["rngs"].values()
+    state["position"]["rngs"] = {"of old": saved}
+
+    with pytest.raises(ValueError, match=r"Mapping: .* generators \['of old'\], and .* from \["):
+        iterator.set_state(state)
+
+
 def _noise(data, rng):
     return (rng.integers(2**62, size=3),)
 

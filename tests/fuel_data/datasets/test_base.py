@@ -1,5 +1,6 @@
 import functools
 import itertools
+import pickle
 
 import numpy
 import pytest
@@ -312,3 +313,30 @@ def test_examples_that_are_no_longer_there_are_missed_when_a_run_goes_on():
 
     with pytest.raises(ValueError, match="'x' ended after 2 of 3 examples that were read before"):
         iterator.set_state(state)
+
+
+class Lines(Dataset):
+    """A data set of a user that is read from the front."""
+
+    provides_sources = ("x",)
+    lines = "abcdef"
+
+    def open(self):
+        return iter(Lines.lines)
+
+    def get_data(self, state=None, request=None):
+        return (next(state),)
+
+
+def test_an_epoch_that_ends_before_the_position_is_no_end_of_the_data(monkeypatch):
+    stream = DataStream(Lines())
+    iterator = stream.get_epoch_iterator()
+    for _ in range(3):
+        next(iterator)
+    state, pickled = iterator.get_state(), pickle.dumps(iterator)
+    monkeypatch.setattr(Lines, "lines", "ab")
+
+    with pytest.raises(ValueError, match="DataStream: 3 items of epoch 0 were given when this pos"):
+        iterator.set_state(state)
+    with pytest.raises(ValueError, match="now the epoch ends before them. Put the data back as th"):
+        next(pickle.loads(pickled))

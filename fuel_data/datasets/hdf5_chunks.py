@@ -186,6 +186,10 @@ class ChunkedValues:
         """Read chunks that follow each other at once, each into its slot."""
         start = chunk * self._rows
         values = read_values(self._dataset, slice(start, start + len(slots) * self._rows))
+        if len(slots) == 1:
+            # By far the most of scattered ones, for which a plain number is the fastest index.
+            self._slots[int(slots[0]), : len(values)] = values
+            return
         num_whole, num_left = divmod(len(values), self._rows)
         num_examples = num_whole * self._rows
         whole = values[:num_examples].reshape(num_whole, *self._slots.shape[1:])

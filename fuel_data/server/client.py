@@ -364,10 +364,10 @@ class ServedStage(OpaqueStage):
                 self.stream._lost(connection)
 
     def _receive(self) -> dict[str, Any]:
-        message = self._open().receive()
+        message = self._open().receive("batch", "end", "left")
         while message["type"] == "left":
             self._release()
-            message = self._open().receive()
+            message = self._open().receive("batch", "end", "left")
         if (message["epoch"], message["index"]) != (self.epoch, self._index):
             # A message was taken and then lost to an interrupt.
             raise ConnectionLost(f"batch {self._index} was expected, {message['index']} came")
@@ -399,7 +399,7 @@ class ServedStage(OpaqueStage):
                 "after": self.stream._memory() if state is None else None,
             }
         )
-        opened = connection.receive()
+        opened = connection.receive("opened")
         self._go_to(opened["state"])
         self._limit = min(self.stream._hwm, opened["hwm"])
         self._ahead = 1 if careful else self._limit

@@ -6,8 +6,20 @@ from typing import Any
 
 import zmq
 
-from fuel_data.server.errors import ConnectionLost, PipelineError, ServerError, TokenError
-from fuel_data.server.protocol import PROTOCOL_VERSION, set_heartbeat
+from fuel_data.server.errors import (
+    ConnectionLost,
+    PipelineError,
+    ServerError,
+    TokenError,
+    WireError,
+)
+from fuel_data.server.protocol import (
+    FROM_SERVER,
+    PROTOCOL_VERSION,
+    Fields,
+    check_message,
+    set_heartbeat,
+)
 from fuel_data.server.wire import pack, unpack
 
 _CHECK_EVERY_MS = 50
@@ -64,7 +76,7 @@ class Connection:
         try:
             self._socket.connect(address)
             self.send({"type": "hello", "protocol": PROTOCOL_VERSION, "token": token})
-            self.welcome = self._receive(check)
+            self.welcome = self._receive(("welcome",), check)
         except BaseException:
             self.close()
             raise
@@ -79,13 +91,18 @@ class Connection:
         """
         self._socket.send_multipart(pack(message))
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self, *kinds: str) -> dict[str, Any]:
         """Wait for the next message, as long as the server is there.
+
+        Parameters
+        ----------
+        *kinds : str
+            Of which type it must be.
 
         Returns
         -------
         dict
-            A welcome, opened, batch or end.
+            The message.
 
         Raises
         ------
@@ -93,19 +110,22 @@ class Connection:
             If it is a refusal.
         PipelineError
             If it is an error of the pipeline.
+        WireError
+            If it is no message of such a type.
         ConnectionLost
             If there is no further message and the server is gone, or another is in its place.
         """
-        return self._receive(check=None)
+        return self._receive(kinds, check=None)
 
-    def _receive(self, check: Callable[[], None] | None) -> dict[str, Any]:
+    def _receive(self, kinds: tuple[str, ...], check: Callable[[], None] | None) -> dict[str, Any]:
+        known = {kind: FROM_SERVER[kind] for kind in (*kinds, "refused", "error", "alive")}
         while True:
-            message = unpack(self._wait_for_frames(check))
+            message = self._unpack(self._wait_for_frames(check), known)
             kind = message["type"]
             if kind == "refused" and message.get("hello"):
                 raise ConnectionLost("another server has taken the place of the one said hello to")
             if kind == "refused":
-                error = TokenError if message["token"] else ServerError
+                error = TokenError if message.get("token") else ServerError
                 raise error(f"ServerDataStream: the server refuses: {message['reason']}")
             if kind == "error":
                 raise PipelineError(
@@ -114,6 +134,19 @@ class Connection:
                 )
             if kind != "alive":
                 return message
+
+    def _unpack(self, frames: list[Any], known: Fields) -> dict[str, Any]:
+        try:
+            message = check_message(unpack(frames), known)
+            version = message.get("protocol", PROTOCOL_VERSION)
+            if version != PROTOCOL_VERSION:
+                raise WireError(f"it speaks version {version} of the protocol.")
+            return message
+        except WireError as error:
+            raise WireError(
+                f"ServerDataStream: what answers at {self.address} is no data server of this "
+                f"release: {error} Correct the address, or install the same release on both sides."
+            ) from error
 
     def _wait_for_frames(self, check: Callable[[], None] | None) -> list[Any]:
         while True:

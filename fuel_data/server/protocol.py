@@ -124,7 +124,10 @@ def draws_on(position: Any) -> bool:
     return isinstance(position, list) and any(map(draws_on, position))
 
 
-_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+Fields = dict[str, dict[str, tuple[type, ...]]]
+"""What there must be in a message of each type. Unknown fields are passed over."""
+
+FROM_CLIENT: Fields = {
     "hello": {"protocol": (int,), "token": (str, type(None))},
     "open": {
         "epoch": (int,),
@@ -135,15 +138,39 @@ _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     },
     "more": {"credits": (int,)},
 }
+FROM_SERVER: Fields = {
+    "welcome": {
+        "protocol": (int,),
+        "sources": (tuple,),
+        "produces_examples": (bool,),
+        "axis_labels": (dict, type(None)),
+        "metadata": (dict,),
+        "num_batches": (object,),
+        "num_examples": (object,),
+        "height": (str,),
+        "digest": (str,),
+        "pipeline": (str,),
+    },
+    # Those of other versions of the protocol too.
+    "refused": {"reason": (str,)},
+    "opened": {"state": (dict,), "hwm": (int,)},
+    "batch": {"epoch": (int,), "index": (int,), "data": (tuple,), "state": (dict,)},
+    "end": {"epoch": (int,), "index": (int,), "state": (dict,)},
+    "left": {},
+    "error": {"reason": (str,), "traceback": (str,)},
+    "alive": {},
+}
 
 
-def check_message(message: Any) -> dict[str, Any]:
-    """Refuse what is no message of a client.
+def check_message(message: Any, known: Fields) -> dict[str, Any]:
+    """Refuse what is no message of the other side.
 
     Parameters
     ----------
     message : object
         What was received.
+    known : dict
+        What may be: `FROM_CLIENT`, `FROM_SERVER` or a part of it.
 
     Returns
     -------
@@ -153,12 +180,12 @@ def check_message(message: Any) -> dict[str, Any]:
     Raises
     ------
     WireError
-        If it has no type that a client may send, or a field is missing or of another type.
+        If it is of no type that may be, or a field is missing or of another type.
     """
     kind = message.get("type") if isinstance(message, dict) else None
-    if not isinstance(kind, str) or kind not in _FIELDS:
-        raise WireError(f"expected one of the messages {', '.join(_FIELDS)}; got {message!r:.80}.")
-    for field, types in _FIELDS[kind].items():
+    if not isinstance(kind, str) or kind not in known:
+        raise WireError(f"expected one of the messages {', '.join(known)}; got {message!r:.80}.")
+    for field, types in known[kind].items():
         value = message.get(field, ...)
         if not isinstance(value, types) or (isinstance(value, int) and value < 0):
             raise WireError(f"the field {field!r} of {kind!r} is missing or wrong.")

@@ -28,6 +28,7 @@ from fuel_data.server.errors import (
 )
 from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.protocol import (
+    FROM_CLIENT,
     HEARTBEAT,
     MAX_CLIENT_FRAME,
     MAX_HELLO,
@@ -276,7 +277,7 @@ class Server:
         try:
             if identity not in self._clients and sum(map(len, frames)) > MAX_HELLO:
                 raise StrangerError("the client sent a large message before it said hello.")
-            message = check_message(unpack(frames))
+            message = check_message(unpack(frames), FROM_CLIENT)
             if message["type"] == "hello":
                 self._check_hello(message)
                 self._clients.add(identity)

@@ -8,15 +8,21 @@ import time
 
 import pytest
 import server_recipes as recipes
+import zmq
 from numpy.testing import assert_equal
 from server_helpers import serving, wait_until
 
-from fuel_data.server import ServerError
+from fuel_data.server import ServerError, WireError
 from fuel_data.server.addresses import TokenFile
+from fuel_data.server.protocol import describe_stream
 from fuel_data.server.server import Server
+from fuel_data.server.wire import pack
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing.checks import same_data
 from fuel_data.transformers import Mapping
+
+WELCOME = describe_stream(recipes.in_order())
+OPENED = {"type": "opened", "state": recipes.in_order().get_epoch_iterator().get_state(), "hwm": 1}
 
 
 def test_a_server_and_a_client_that_are_told_nothing_find_each_other(folder):
@@ -207,6 +213,44 @@ def test_what_is_no_data_server_is_given_up(folder):
 
         with pytest.raises(ServerError, match="no server answers"):
             next(client.get_epoch_iterator())
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ([[b"hello"]], "the message does not follow the format"),
+        ([pack(["hello"])], r"one of the messages welcome, .*; got \['hello'\]. Correct the add"),
+        ([pack({"type": "welcome", "protocol": 2})], "the field 'sources' of 'welcome' is miss"),
+        ([pack({**WELCOME, "protocol": 3})], "speaks version 3 of the protocol. Correct .* inst"),
+        ([pack(WELCOME), pack({"type": "end"})], "the messages opened, .*; got {'type': 'end'"),
+        ([pack(WELCOME), pack(OPENED), pack({"type": "batch"})], "field 'epoch' of 'batch' is"),
+    ],
+)
+def test_what_answers_otherwise_than_a_data_server_is_named(folder, answers, words):
+    address = f"ipc://{folder}/other"
+
+    def answer():
+        to_hello, *to_open = answers
+        identity, *_ = other.recv_multipart()
+        other.send_multipart([identity, *to_hello])
+        if to_open:
+            other.recv_multipart()
+        for frames in to_open:
+            other.send_multipart([identity, *frames])
+
+    with (
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as other,
+        ServerDataStream(address=address, hwm=1) as client,
+    ):
+        other.bind(address)
+        other.linger, other.rcvtimeo = 0, 10_000
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(WireError, match=f"at {address} is no data server .*{words}"):
+            next(client.get_epoch_iterator())
+        thread.join()
+    os.unlink(f"{folder}/other")
 
 
 def test_a_batch_that_takes_many_heartbeats_is_waited_for():

@@ -253,7 +253,7 @@ def test_a_message_that_is_lost_on_this_side_is_asked_for_again():
     with client_of(recipes.counted()) as client:
         iterator = client.get_epoch_iterator()
         items = [next(iterator)]
-        iterator._stage._connection.receive()
+        iterator._stage._connection.receive("batch")
         items += list(iterator)
 
     assert same_data(items, list(recipes.counted().get_epoch_iterator()))

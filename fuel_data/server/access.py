@@ -204,6 +204,7 @@ class RunningServer:
                 f"ServerDataStream: no server can be reached at the port 0 of {address!r}, which "
                 "lets a server choose one. Give the port that it says it serves at."
             )
+        given_token(token)  # refuses what is no text; the environment may change until it is read
         self.token = token
         self.timeout = timeout
         self.heartbeat = heartbeat

@@ -166,6 +166,10 @@ def check_address(address: str) -> str:
         If it is neither, if the path is too long, if the host is not the loopback, or if there is
         no such port.
     """
+    if not isinstance(address, str) or "\0" in address:
+        raise AddressError(
+            f"address: expected text, 'ipc://PATH' or 'tcp://127.0.0.1:PORT', got {address!r}."
+        )
     if address.startswith("ipc://") and address[6:] and not address.startswith("ipc://@"):
         length = len(os.fsencode(address[6:]))
         if length > _MAX_IPC_PATH:
@@ -325,7 +329,14 @@ def given_token(token: str | None) -> str | None:
     -------
     str or None
         The argument, or that of the environment. An empty one is none: nobody would ask for it.
+
+    Raises
+    ------
+    AddressError
+        If it is no text.
     """
+    if not isinstance(token, str | None):
+        raise AddressError(f"token: expected text, got {type(token).__name__}.")
     return token or os.environ.get(_TOKEN_VARIABLE) or None
 
 

@@ -1,5 +1,6 @@
 """The client: a stream that another process reads; see `serve`."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,10 +10,17 @@ from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
 from fuel_data.server.errors import ConnectionLost, ServerError
-from fuel_data.server.protocol import HEARTBEAT, PROTOCOL_VERSION, draws_on
+from fuel_data.server.protocol import (
+    HEARTBEAT,
+    HEARTBEATS,
+    PROTOCOL_VERSION,
+    check_seconds,
+    draws_on,
+)
 from fuel_data.server.recipe import Recipe
 from fuel_data.server.server import address_of
 from fuel_data.streams import AbstractDataStream
+from fuel_data.utils.arguments import whole_number
 
 
 def serve(recipe: str, /, **arguments: Any) -> "ServerDataStream":
@@ -97,6 +105,8 @@ class ServerDataStream(AbstractDataStream):
     ------
     AddressError, RecipeError
         If the server cannot be where the arguments say.
+    ValueError
+        If a number is none that may be.
     """
 
     def __init__(
@@ -123,9 +133,9 @@ class ServerDataStream(AbstractDataStream):
             "produces_examples": produces_examples,
             "axis_labels": axis_labels,
         }
-        if hwm < 1:
-            raise ValueError(f"ServerDataStream: `hwm` must be at least 1, got {hwm}.")
-        self._hwm = hwm
+        self._hwm = whole_number("ServerDataStream", "hwm", hwm, least=1)
+        timeout = check_seconds("ServerDataStream", "timeout", timeout, 0, math.inf)
+        heartbeat = check_seconds("ServerDataStream", "heartbeat", heartbeat, *HEARTBEATS)
         self._access: Access
         if recipe is None:
             if arguments is not None:

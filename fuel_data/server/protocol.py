@@ -63,6 +63,7 @@ The client learns it from the socket's monitor; the server, when it cannot send 
 more. Server and client use the same interval.
 """
 
+import numbers
 from typing import Any
 
 from fuel_data.abstract import height_of
@@ -72,6 +73,8 @@ from fuel_data.server.errors import WireError
 PROTOCOL_VERSION = 2
 HEARTBEAT = 2.0
 """Seconds between two signs of life, and how long one is waited for."""
+HEARTBEATS = 0.001, 1e6
+"""The least and the most that it may be; ZeroMQ counts milliseconds, in 32 bits."""
 
 # A client sends positions, of which the buffers of transformers may be a part, and no batches.
 MAX_CLIENT_FRAME = 1 << 28
@@ -192,6 +195,39 @@ def check_message(message: Any, known: Fields) -> dict[str, Any]:
     return message
 
 
+def check_seconds(who: str, name: str, value: Any, least: float, most: float) -> float:
+    """Refuse what is no time.
+
+    Parameters
+    ----------
+    who : str
+        Whose argument it is, for the error.
+    name : str
+        Name of the argument, for the error.
+    value : object
+        What the user handed in.
+    least, most : float
+        Between what it must lie.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    ValueError
+        If it is none: NaN, text, a bool, or not between them.
+    """
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise ValueError(
+            f"{who}: `{name}` must be a number of seconds from {least:g} to {most:g}; got "
+            f"{value!r}."
+        )
+    return float(value)
+
+
 def set_heartbeat(socket: Any, heartbeat: float) -> None:
     """Make a socket notice that the other side hangs.
 
@@ -202,7 +238,7 @@ def set_heartbeat(socket: Any, heartbeat: float) -> None:
     heartbeat : float
         Seconds.
     """
-    milliseconds = max(1, round(heartbeat * 1000))
+    milliseconds = round(heartbeat * 1000)
     socket.heartbeat_ivl = milliseconds
     socket.heartbeat_timeout = milliseconds
     # Credits bound the queues. A full queue would stop the reading of heartbeats too.

@@ -10,6 +10,7 @@ from typing import Any
 
 import zmq
 
+from fuel_data.abstract import check_is_stream
 from fuel_data.server.addresses import (
     TokenFile,
     busy,
@@ -30,14 +31,17 @@ from fuel_data.server.pipeline import STOP, Pipeline
 from fuel_data.server.protocol import (
     FROM_CLIENT,
     HEARTBEAT,
+    HEARTBEATS,
     MAX_CLIENT_FRAME,
     MAX_HELLO,
     PROTOCOL_VERSION,
     check_message,
+    check_seconds,
     describe_stream,
     set_heartbeat,
 )
 from fuel_data.server.wire import pack, unpack
+from fuel_data.utils.arguments import whole_number
 from fuel_data.utils.files import atomic_write
 
 logger = logging.getLogger(__name__)
@@ -83,6 +87,8 @@ def start_server(
         If the address is taken.
     AddressError
         If the address is not one of the kinds above.
+    TypeError
+        If what is to be served is no stream.
     """
     with Server(address_of(port, address), token=token, heartbeat=heartbeat) as server:
         logger.info("serving at %s", server.address)
@@ -154,7 +160,7 @@ class Server:
         heartbeat: float = HEARTBEAT,
         is_own: bool = False,
     ) -> None:
-        self._heartbeat = heartbeat
+        self._heartbeat = check_seconds("start_server", "heartbeat", heartbeat, *HEARTBEATS)
         self._path: Path | None = None
         self._token_file: TokenFile | None = None
         address = check_address(default_address() if address is None else address)
@@ -223,8 +229,8 @@ class Server:
         ready_file : path, optional
             Where the address is written once clients can connect.
         """
-        if hwm < 1:
-            raise ValueError(f"start_server: `hwm` must be at least 1, got {hwm}.")
+        hwm = whole_number("start_server", "hwm", hwm, least=1)
+        check_is_stream("start_server", "data_stream", stream)
         welcome = pack(describe_stream(stream))
         pipeline = Pipeline(stream, self._context, _INSIDE, hwm)
         self._pipeline_ended = False

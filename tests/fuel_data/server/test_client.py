@@ -208,7 +208,16 @@ def test_a_server_that_gives_something_else_is_an_error(expected, words):
     [
         ({"recipe": "a:b", "port": 1}, "give a `recipe` or an address, not both"),
         ({"arguments": {}}, "`arguments` are those of a `recipe`"),
-        ({"hwm": 0}, "`hwm` must be at least 1, got 0"),
+        ({"hwm": 0}, "`hwm` must be at least 1; got 0"),
+        ({"hwm": 2.5}, "`hwm` must be a whole number; got 2.5"),
+        ({"timeout": None}, "`timeout` must be a number of seconds from 0 to inf; got None"),
+        ({"timeout": float("nan")}, "`timeout` must be a number of seconds from 0 to inf; got nan"),
+        ({"heartbeat": 0}, "`heartbeat` must be a number of seconds from 0.001 to 1e.06; got 0"),
+        ({"heartbeat": 1e7}, "`heartbeat` must be a number of seconds .*; got 10000000.0"),
+        ({"heartbeat": "2"}, "`heartbeat` must be a number of seconds .*; got '2'"),
+        ({"address": 5}, "address: expected text, 'ipc://PATH' .*, got 5"),
+        ({"address": "ipc://a\0b"}, r"address: expected text, .*, got 'ipc://a\\x00b'"),
+        ({"token": b"secret"}, "token: expected text, got bytes"),
         ({"port": 1, "address": "ipc://a"}, "give `port` or `address`, not both"),
         (
             {"host": "example.org", "port": 5},

@@ -392,6 +392,18 @@ def test_port_and_address_together_are_refused():
         start_server(recipes.in_order(), port=1, address="ipc://a")
 
 
-def test_start_server_refuses_a_limit_of_no_batches():
-    with pytest.raises(ValueError, match="`hwm` must be at least 1, got 0"):
-        start_server(recipes.in_order(), hwm=0)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hwm": 0}, "start_server: `hwm` must be at least 1; got 0"),
+        ({"heartbeat": float("inf")}, "start_server: `heartbeat` must be a number .*; got inf"),
+        ({"token": 7}, "token: expected text, got int"),
+        ({"data_stream": recipes.in_order().dataset}, "Put a DataStream over the data set"),
+        ({"data_stream": recipes.in_order}, "`data_stream` must be a stream; got <function"),
+    ],
+)
+def test_start_server_refuses_what_it_cannot_serve(folder, options, words):
+    options = {"data_stream": recipes.in_order(), "address": f"ipc://{folder}/s", **options}
+
+    with pytest.raises((TypeError, ValueError), match=words):
+        start_server(**options)

@@ -180,7 +180,9 @@ class Server:
             self.close()
             raise
         self._clients: set[bytes] = set()
-        self._look_at: float | None = None
+        # How often clients are still to be looked after, and when next.
+        self._looks = 0
+        self._look_at = 0.0
 
     def _bind(self, address: str) -> str:
         router = self._router
@@ -266,9 +268,13 @@ class Server:
                 self._answer(welcome)
             if self._monitor in events:
                 self._monitor.recv_multipart()
+                if not self._looks:
+                    self._look_at = time.monotonic() + self._heartbeat
+                # The next look may come too early for this one, and others go all the time.
+                self._looks = 2
+            if self._looks and time.monotonic() >= self._look_at:
+                self._looks -= 1
                 self._look_at = time.monotonic() + self._heartbeat
-            if self._look_at is not None and time.monotonic() >= self._look_at:
-                self._look_at = None
                 self._look_after_clients()
 
     def _pass_on(self) -> None:

@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import socket
 import stat
 import threading
@@ -301,6 +302,20 @@ def test_the_epoch_of_a_client_that_went_away_is_closed(connect):
         peer.socket.close()
 
         assert stream.closed.wait(10)
+
+
+def test_clients_that_went_away_are_forgotten_while_others_go_all_the_time(connect):
+    with serving(recipes.in_order(), heartbeat=0.2) as server:
+        num_gone = itertools.count(1)
+
+        def is_one_forgotten():
+            peer = connect(server)
+            peer.send(HELLO)
+            peer.receive()
+            peer.socket.close()
+            return len(server._clients) < next(num_gone)
+
+        wait_until(is_one_forgotten)
 
 
 def test_a_value_that_cannot_be_sent_is_an_error_at_its_batch(connect):

@@ -15,6 +15,7 @@ from fuel_data.server.errors import (
 )
 from fuel_data.server.protocol import (
     FROM_SERVER,
+    MAX_CLIENT_FRAME,
     PROTOCOL_VERSION,
     Fields,
     check_message,
@@ -88,8 +89,21 @@ class Connection:
         ----------
         message : dict
             As in `fuel_data.server.protocol`.
+
+        Raises
+        ------
+        ServerError
+            If it is larger than what a server takes.
         """
-        self._socket.send_multipart(pack(message))
+        frames = pack(message)
+        size = max(memoryview(frame).nbytes for frame in frames)
+        if size > MAX_CLIENT_FRAME:
+            raise ServerError(
+                f"ServerDataStream: the position has {size} bytes in one piece, of which a server "
+                f"takes {MAX_CLIENT_FRAME} at most. A transformer of the served stream holds it "
+                "back: let it hold less, or read the stream in this process."
+            )
+        self._socket.send_multipart(frames)
 
     def receive(self, *kinds: str) -> dict[str, Any]:
         """Wait for the next message, as long as the server is there.

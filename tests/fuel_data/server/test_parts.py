@@ -1,8 +1,10 @@
 """What stands over a served stream goes on at any item too, and can pass over items of it."""
 
+import numpy
 import pytest
-from server_helpers import serving
+from server_helpers import client_of, serving
 
+from fuel_data.server import ServerError, connection
 from fuel_data.streams import ServerDataStream
 from fuel_data.testing import check_resumption
 from fuel_data.testing.pipelines import LEAVES
@@ -15,6 +17,7 @@ from fuel_data.transformers import (
     Shuffle,
     Skip,
     Take,
+    Transformer,
     Unpack,
 )
 
@@ -58,3 +61,25 @@ def test_a_served_stream_can_be_reported_on():
         assert (report.num_items, report.num_examples, report.is_whole) == (4, 11, True)
         assert report.sources["targets"].axis_labels == ("batch",)
         assert stream.epochs_begun == 0
+
+
+class _Hoard(Transformer):
+    """Hold back 1000 bytes all the time."""
+
+    def start(self, stage):
+        super().start(stage)
+        stage.held["hoard"] = numpy.zeros(1000, "uint8")
+
+    def read(self, stage, request):
+        return next(stage.child)
+
+
+def test_a_position_that_is_too_large_to_be_sent_is_an_error_in_words(monkeypatch):
+    monkeypatch.setattr(connection, "MAX_CLIENT_FRAME", 999)
+    with client_of(_Hoard(BATCHES)) as client:
+        iterator = client.get_epoch_iterator()
+        next(iterator)
+        iterator.set_state(iterator.get_state())
+
+        with pytest.raises(ServerError, match="has 1000 bytes in one piece, .* takes 999 at most"):
+            next(iterator)

@@ -45,10 +45,21 @@ def make_ipc_folder() -> Path:
     -------
     Path
         Under the folder for temporary files, or under ``/tmp`` if that is too deep.
+
+    Raises
+    ------
+    ServerError
+        If it cannot be made.
     """
-    parent = _temporary_folder()
-    _remove_left_folders(Path(parent))
-    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    try:
+        parent = _temporary_folder()
+        _remove_left_folders(Path(parent))
+        return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    except OSError as error:
+        raise ServerError(
+            f"address: there is no folder for the socket of a server ({error.strerror}). Make room "
+            "in the folder for temporary files, or set TMPDIR to one that can be written."
+        ) from error
 
 
 def _temporary_folder() -> str:
@@ -294,11 +305,22 @@ class TokenFile:
         ----------
         token : str
             The token.
+
+        Raises
+        ------
+        ServerError
+            If it cannot be written.
         """
-        self.path.unlink(missing_ok=True)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w") as file:
-            file.write(token)
+        try:
+            self.path.unlink(missing_ok=True)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w") as file:
+                file.write(token)
+        except OSError as error:
+            raise ServerError(
+                f"token: {self.path} could not be written ({error.strerror}). Make room there, or "
+                "set FUEL_SERVER_TOKEN for the server and its clients."
+            ) from error
 
     def read(self) -> str | None:
         """Read the token, if there is one.

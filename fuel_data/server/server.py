@@ -173,6 +173,7 @@ class Server:
         # Sockets of a thread that goes on would block the end of the context.
         self._pipeline_ended = True
         self._router = self._context.socket(zmq.ROUTER)
+        self._monitor = self._router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         try:
             self.address = self._bind(address)
             self._token = None if is_own else self._choose_token(token)
@@ -190,7 +191,6 @@ class Server:
         # Sending to a client that is gone is an error, from which we learn that it is gone.
         router.router_mandatory = 1
         router.maxmsgsize = MAX_CLIENT_FRAME
-        self._monitor = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         refuse_busy_path(address)
         umask = os.umask(0o077)
         try:

@@ -1,5 +1,7 @@
 import os
+import resource
 import stat
+import tempfile
 
 import pytest
 
@@ -125,6 +127,25 @@ def test_a_token_is_readable_by_the_user_only():
     assert file.read() == "secret"
     file.remove()
     assert file.read() is None
+
+
+def test_a_token_for_which_there_is_no_room_is_an_error_in_words():
+    file = TokenFile("tcp://127.0.0.1:5557")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, before[1]))
+    try:
+        with pytest.raises(ServerError, match="5557.token could not be .* or set FUEL_SERVER_TOK"):
+            file.write("secret")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.remove()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_in_words(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+
+    with pytest.raises(ServerError, match=r"no folder .* \(No such file or directory\). .* TMPDIR"):
+        make_ipc_folder()
 
 
 def test_an_empty_token_is_none_and_that_of_the_environment_stands_in(monkeypatch):

@@ -6,6 +6,7 @@ from typing import Any
 
 from fuel_data.axes import AxisLabels, of_sources
 from fuel_data.iterator import FORMAT, OpaqueStage
+from fuel_data.randomness import rng_state, set_rng_state
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
@@ -15,7 +16,6 @@ from fuel_data.server.protocol import (
     HEARTBEATS,
     PROTOCOL_VERSION,
     check_seconds,
-    draws_on,
 )
 from fuel_data.server.recipe import Recipe
 from fuel_data.server.server import address_of
@@ -149,7 +149,7 @@ class ServerDataStream(AbstractDataStream):
             self._access = OwnServer(Recipe(recipe, arguments), heartbeat)
         self._welcome: dict[str, Any] | None = None
         self._idle: list[Connection] = []
-        self._last_state: dict[str, Any] | None = None
+        self._rngs: list[DistantGenerator] | None = None
         self._was_lost = False
 
     def _said(self, name: str) -> Any:
@@ -204,6 +204,18 @@ class ServerDataStream(AbstractDataStream):
         """Say which pipeline is served, and how high those over it stand, for their digests."""
         served = {"served": self.digest(), "height": self._height}
         return {"class": type(self).__qualname__, **served}
+
+    def all_rngs(self) -> list[Any]:
+        """Give where the generators with a memory stand that the server draws from.
+
+        Returns
+        -------
+        list of DistantGenerator
+            As after what was read last, whatever the server has prepared since.
+        """
+        if self._rngs is None:
+            self._rngs = [DistantGenerator(state) for state in self._said("rngs")]
+        return list(self._rngs)
 
     def get_data(self, request: Any = None) -> tuple:
         """Refuse: a position belongs to an epoch's iterator, not to the stream."""
@@ -271,14 +283,9 @@ class ServerDataStream(AbstractDataStream):
     def _release(self, connection: Connection) -> None:
         self._idle.append(connection)
 
-    def _progressed(self, state: dict[str, Any]) -> None:
-        self._last_state = state
+    def _progressed(self) -> None:
         self._was_lost = False
         self._access.progressed()
-
-    def _memory(self) -> dict[str, Any] | None:
-        """Give the position after which generators with a memory are to go on."""
-        return self._last_state if draws_on(self._last_state) else None
 
     def _lost(self, connection: Connection | None) -> None:
         """Take note that a connection broke, or raise if there is no hope."""
@@ -302,6 +309,26 @@ class ServerDataStream(AbstractDataStream):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._access!r})"
+
+
+class DistantGenerator:
+    """Where a generator with a memory stands that another process draws from.
+
+    `rng_state` and `set_rng_state` take it for one of numpy.
+
+    Parameters
+    ----------
+    state : plain data
+        From `rng_state`.
+    """
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+    @property
+    def bit_generator(self) -> "DistantGenerator":
+        """What has the state."""
+        return self
 
 
 class ServedStage(OpaqueStage):
@@ -334,8 +361,8 @@ class ServedStage(OpaqueStage):
         if self._ended:
             raise StopIteration
         message = self._try(self._receive)
-        self._go_to(message["state"])
-        self.stream._progressed(message["state"])
+        self._go_to(message)
+        self.stream._progressed()
         if message["type"] == "end":
             self._ended = True
             self._release()
@@ -360,9 +387,11 @@ class ServedStage(OpaqueStage):
         self.stream._release(self._connection)
         self._connection = None
 
-    def _go_to(self, state: dict[str, Any]) -> None:
-        self._position = state["position"]
-        self._index = state["index"]
+    def _go_to(self, message: dict[str, Any]) -> None:
+        self._position = message["state"]["position"]
+        self._index = message["state"]["index"]
+        for rng, state in zip(self.stream.all_rngs(), message["rngs"], strict=True):
+            set_rng_state(rng, state)
 
     def _try(self, action: Callable[[], Any]) -> Any:
         """Do something with the server, and again with the next one if it dies over it."""
@@ -387,8 +416,10 @@ class ServedStage(OpaqueStage):
         if self._connection is not None:
             return self._connection
         connection = self._connection = self.stream._connect()
-        state = None
-        if self._position is not None:
+        state = rngs = None
+        if self._position is None:
+            rngs = [rng_state(rng) for rng in self.stream.all_rngs()]
+        else:
             state = {
                 "format": FORMAT,
                 "pipeline": connection.welcome["digest"],
@@ -406,11 +437,11 @@ class ServedStage(OpaqueStage):
                 "branch": self.place.rpartition("/")[0],
                 "credits": 0 if careful else self.stream._hwm,
                 "state": state,
-                "after": self.stream._memory() if state is None else None,
+                "rngs": rngs,
             }
         )
         opened = connection.receive("opened")
-        self._go_to(opened["state"])
+        self._go_to(opened)
         self._limit = min(self.stream._hwm, opened["hwm"])
         self._ahead = 1 if careful else self._limit
         self._handed_out = 0
@@ -443,6 +474,9 @@ class ServedStage(OpaqueStage):
         self._ended = False
         self._position = position
         self._index = position.get("index", 0)
+        if self.stream.all_rngs():
+            # They go to where they were, too, which the server knows.
+            self._try(self._open)
 
     def close(self) -> None:
         """Leave the server. The next read comes back to it."""

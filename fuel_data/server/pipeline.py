@@ -13,7 +13,8 @@ import zmq
 
 from fuel_data.abstract import makes_own_iterators
 from fuel_data.iterator import DataIterator
-from fuel_data.server.protocol import draws_on
+from fuel_data.randomness import rng_state, set_rng_state
+from fuel_data.server.protocol import rngs_of_stream
 from fuel_data.server.wire import pack, unpack
 
 STOP = b"stop"
@@ -84,7 +85,7 @@ class Pipeline(threading.Thread):
     def _open(self, identity: bytes, order: dict[str, Any]) -> None:
         session = _Session(self._stream, self._hwm)
         answer = session.open(order)
-        if draws_on(answer.get("state")):
+        if answer.get("rngs"):
             for other in list(self._sessions):
                 self._send(other, {"type": "left"})
         self._sessions[identity] = session
@@ -115,26 +116,31 @@ class _Session:
         self._stream = stream
         self._hwm = hwm
         self._iterator: Any = None
+        self._rngs: list[Any] = []
 
     def open(self, order: dict[str, Any]) -> dict[str, Any]:
         try:
-            if order["after"] is not None:
-                before = self._begin(order["after"]["epoch"], order["branch"])
-                before.set_state(order["after"])
-                before.close()
+            self._rngs = rngs_of_stream(self._stream)
+            if order["rngs"] is not None:
+                for rng, state in zip(self._rngs, order["rngs"], strict=True):
+                    set_rng_state(rng, state)
             self._iterator = self._begin(order["epoch"], order["branch"])
             if order["state"] is not None:
                 self._iterator.set_state(order["state"])
-            state = self._iterator.get_state()
+            standing = self._standing()
         except BaseException as error:  # sys.exit() in a pipeline too
             return _failure(error)
         self.give(order["credits"])
-        return {"type": "opened", "state": state, "hwm": self._hwm}
+        return {"type": "opened", **standing, "hwm": self._hwm}
 
     def _begin(self, epoch: int, branch: str) -> Any:
         if makes_own_iterators(self._stream):
             return self._stream.get_epoch_iterator(epoch=epoch)
         return DataIterator(self._stream, epoch=epoch, branch=branch)
+
+    def _standing(self) -> dict[str, Any]:
+        rngs = [rng_state(rng) for rng in self._rngs]
+        return {"state": self._iterator.get_state(), "rngs": rngs}
 
     def give(self, number: int) -> None:
         self.credits = min(self.credits + number, self._hwm)
@@ -148,7 +154,7 @@ class _Session:
                 message = {"type": "batch", **place, "data": next(iterator)}
             except StopIteration:
                 message = {"type": "end", **place}
-            message["state"] = iterator.get_state()
+            message.update(self._standing())
         except BaseException as error:  # sys.exit() in a pipeline too
             return _failure(error)
         return message

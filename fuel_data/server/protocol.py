@@ -10,20 +10,19 @@ hello    client       ``protocol``, ``token``
 welcome  server       ``protocol`` and what the stream says of itself: ``sources``,
                       ``produces_examples``, ``axis_labels``, ``metadata`` (open: unknown keys are
                       passed on; dtypes are among it where they are known), ``num_batches``,
-                      ``num_examples``, ``height`` in its pipeline, ``digest``, ``pipeline``
-                      (its repr)
+                      ``num_examples``, ``height`` in its pipeline, ``rngs`` (see below) before it
+                      was read, ``digest``, ``pipeline`` (its repr)
 refused  server       ``reason``: another protocol, a wrong token, a message out of order;
                       ``token``: whether it is the token; ``hello``: whether it is that the client
                       has not said hello
 open     client       ``epoch``, ``branch``, ``credits``; ``state`` to begin after that position,
-                      ``after`` to begin the epoch as it begins after that position of an
-                      earlier one
-opened   server       ``state`` before the first batch; ``hwm``: how many batches are prepared ahead
-                      at most, whatever the credits
+                      or ``rngs`` to begin at the front with them
+opened   server       ``state`` and ``rngs`` before the first batch; ``hwm``: how many batches are
+                      prepared ahead at most, whatever the credits
 more     client       ``credits``: how many batches more the client can take
 batch    server       ``epoch`` and ``index`` of the batch, ``data`` (one item for each source) and
-                      the ``state`` of the served iterator after it
-end      server       ``epoch``, ``index`` (how many batches there were) and ``state``
+                      the ``state`` of the served iterator and the ``rngs`` after it
+end      server       ``epoch``, ``index`` (how many batches there were), ``state`` and ``rngs``
 left     server       nothing: the epoch was left for another client; open it again
 error    server       ``reason``: why the stream could not be opened or read, ``traceback``
 alive    server       nothing: asks the transport whether the client is still there
@@ -51,10 +50,11 @@ stream stands there, from which the client counts on.
 of the one that said welcome; what waits to be sent goes there. That server has heard no hello, and
 says so, which the client takes for the loss that it is: it says hello on a fresh connection.
 
-*Generators with a memory*, which users hand in as ``rng=``, draw from epoch to epoch on.
-Prefetching draws ahead, and a new server begins anew, so the client that opens an epoch sends the
-last state it saw of such a pipeline as ``after``. One epoch of such a pipeline is open at a time:
-opening it leaves the others, whose clients open them again, after their states, when they read on.
+*Generators with a memory*, which users hand in as ``rng=``, draw from epoch to epoch on. Preparing
+draws ahead, and a new server begins anew, so the states of all of them, ``rngs``, come with each
+batch, and the client sends those that it saw last when it opens an epoch at its front. One epoch of
+such a pipeline is open at a time: opening it leaves the others, whose clients open them again, at
+their states, when they read on.
 
 *Life signs.* ZeroMQ's own heartbeats go both ways, answered by its I/O threads: neither a batch
 that takes minutes nor code that holds Python's lock looks like a death. A process that is killed
@@ -68,6 +68,7 @@ from typing import Any
 
 from fuel_data.abstract import height_of
 from fuel_data.axes import labels_of
+from fuel_data.randomness import rng_state
 from fuel_data.server.errors import WireError
 
 PROTOCOL_VERSION = 2
@@ -105,26 +106,25 @@ def describe_stream(stream: Any) -> dict[str, Any]:
         "num_batches": stream.num_batches,
         "num_examples": stream.num_examples,
         "height": height_of(stream),
+        "rngs": [rng_state(rng) for rng in rngs_of_stream(stream)],
         "digest": stream.digest(),
         "pipeline": repr(stream),
     }
 
 
-def draws_on(position: Any) -> bool:
-    """Tell whether a position holds the state of a generator that later epochs draw from.
+def rngs_of_stream(stream: Any) -> list[Any]:
+    """Give the generators with a memory of a stream, which may be of any class.
 
     Parameters
     ----------
-    position : plain data
-        A position or a state.
+    stream : AbstractDataStream, or another with `get_epoch_iterator`
+        What is served.
 
     Returns
     -------
-    bool
+    list of RandomState or Generator, or what stands for them
     """
-    if isinstance(position, dict):
-        return any(key in ("rng", "rngs") or draws_on(item) for key, item in position.items())
-    return isinstance(position, list) and any(map(draws_on, position))
+    return stream.all_rngs() if hasattr(stream, "all_rngs") else []
 
 
 Fields = dict[str, dict[str, tuple[type, ...]]]
@@ -137,7 +137,7 @@ FROM_CLIENT: Fields = {
         "branch": (str,),
         "credits": (int,),
         "state": (dict, type(None)),
-        "after": (dict, type(None)),
+        "rngs": (list, type(None)),
     },
     "more": {"credits": (int,)},
 }
@@ -151,14 +151,21 @@ FROM_SERVER: Fields = {
         "num_batches": (object,),
         "num_examples": (object,),
         "height": (str,),
+        "rngs": (list,),
         "digest": (str,),
         "pipeline": (str,),
     },
     # Those of other versions of the protocol too.
     "refused": {"reason": (str,)},
-    "opened": {"state": (dict,), "hwm": (int,)},
-    "batch": {"epoch": (int,), "index": (int,), "data": (tuple,), "state": (dict,)},
-    "end": {"epoch": (int,), "index": (int,), "state": (dict,)},
+    "opened": {"state": (dict,), "rngs": (list,), "hwm": (int,)},
+    "batch": {
+        "epoch": (int,),
+        "index": (int,),
+        "data": (tuple,),
+        "state": (dict,),
+        "rngs": (list,),
+    },
+    "end": {"epoch": (int,), "index": (int,), "state": (dict,), "rngs": (list,)},
     "left": {},
     "error": {"reason": (str,), "traceback": (str,)},
     "alive": {},

@@ -22,7 +22,8 @@ from fuel_data.testing.checks import same_data
 from fuel_data.transformers import Mapping
 
 WELCOME = describe_stream(recipes.in_order())
-OPENED = {"type": "opened", "state": recipes.in_order().get_epoch_iterator().get_state(), "hwm": 1}
+STATE = recipes.in_order().get_epoch_iterator().get_state()
+OPENED = {"type": "opened", "state": STATE, "rngs": [], "hwm": 1}
 
 
 def test_a_server_and_a_client_that_are_told_nothing_find_each_other(folder):

@@ -94,42 +94,6 @@ def test_an_epoch_that_was_left_does_not_leak_into_the_next():
         assert same_data(list(client.get_epoch_iterator()), reference[1])
 
 
-def test_a_generator_with_a_memory_is_not_ahead_after_an_epoch_that_was_left():
-    own = recipes.with_generator()
-    next(own.get_epoch_iterator())
-    with client_of(recipes.with_generator()) as client:
-        next(client.get_epoch_iterator())
-
-        assert same_data(epochs(client), epochs(own))
-
-
-def test_iterators_that_share_a_generator_do_not_disturb_each_other():
-    own = recipes.noise()
-    next(own.get_epoch_iterator())
-    reference = list(recipes.noise().get_epoch_iterator()), list(own.get_epoch_iterator())
-    with client_of(recipes.noise(), hwm=1) as client:
-        one = client.get_epoch_iterator()
-        first = [next(one)]
-        two = client.get_epoch_iterator()
-        second = [next(two)]
-        pairs = list(zip(one, two, strict=True))
-
-    assert same_data(first + [pair[0] for pair in pairs], reference[0])
-    assert same_data(second + [pair[1] for pair in pairs], reference[1])
-
-
-def test_a_generator_of_two_branches_goes_on_where_it_was_with_another_server():
-    reference = list(recipes.sharing_a_generator())
-    with client_of(recipes.sharing_a_generator()) as client:
-        iterator = client.get_epoch_iterator()
-        first, state = [next(iterator) for _ in range(2)], iterator.get_state()
-    with client_of(recipes.sharing_a_generator()) as client:
-        iterator = client.get_epoch_iterator()
-        iterator.set_state(state)
-
-        assert same_data(first + list(iterator), reference)
-
-
 def test_an_iterator_gives_dicts_when_asked():
     with client_of(recipes.in_order()) as client:
         assert_equal(next(client.get_epoch_iterator(as_dict=True)), {"x": [0, 1]})
@@ -246,7 +210,7 @@ def test_an_interrupt_between_two_batches_loses_none(monkeypatch):
         items = [next(iterator)]
         progressed = client._progressed
 
-        def interrupt(state):
+        def interrupt():
             raise KeyboardInterrupt
 
         monkeypatch.setattr(client, "_progressed", interrupt)

@@ -20,7 +20,7 @@ from fuel_data.server.wire import pack, unpack
 from fuel_data.transformers import Mapping
 
 HELLO = {"type": "hello", "protocol": 2, "token": None}
-OPEN = {"type": "open", "epoch": 0, "branch": "", "credits": 2, "state": None, "after": None}
+OPEN = {"type": "open", "epoch": 0, "branch": "", "credits": 2, "state": None, "rngs": None}
 
 
 class Peer:
@@ -77,6 +77,7 @@ def test_the_welcome_says_what_the_stream_is(connect):
         "num_batches": 5,
         "num_examples": 10,
         "height": "0",
+        "rngs": [],
         "digest": recipes.counted().digest(),
     }
 
@@ -87,7 +88,12 @@ def test_batches_are_numbered_and_carry_the_state_after_them(connect):
         peer = connect(server)
         peer.send(HELLO, {**OPEN, "epoch": 3, "credits": 10})
         peer.receive()
-        assert peer.receive() == {"type": "opened", "state": reference.get_state(), "hwm": 10}
+        assert peer.receive() == {
+            "type": "opened",
+            "state": reference.get_state(),
+            "rngs": [],
+            "hwm": 10,
+        }
         for index in range(5):
             message = peer.receive()
             data = next(reference)

@@ -7,7 +7,7 @@ with the version of a library or with the place of a class, so a state is what t
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,6 +16,7 @@ import numpy
 from aesara.compile.sharedvalue import SharedVariable
 
 from bricks.annotations import get_annotations
+from fuel_data.randomness import rng_state, set_rng_state
 from fuel_data.utils.names import nearest_name
 
 ARRAY_PARTS = ("parameters", "persistent", "algorithm")
@@ -367,7 +368,18 @@ def _get_stream_state(main_loop: Any) -> dict[str, Any]:
         "iterator": None if iterator is None else iterator.get_state(),
         "pipeline": _pipeline(stream) if iterator is None else None,
         "epochs_begun": getattr(stream, "epochs_begun", None),
+        # Within an epoch they are in the position of the iterator.
+        "rngs": _rng_states(stream) if iterator is None else [],
     }
+
+
+def _rng_states(stream: Any) -> list[Any]:
+    """Give the states of the generators that a user handed in, which go on from epoch to epoch."""
+    return [rng_state(rng) for rng in _rngs(stream)]
+
+
+def _rngs(stream: Any) -> list[Any]:
+    return stream.all_rngs() if hasattr(stream, "all_rngs") else []
 
 
 def _pipeline(stream: Any) -> str | None:
@@ -375,14 +387,21 @@ def _pipeline(stream: Any) -> str | None:
     return stream.digest() if hasattr(stream, "digest") else None
 
 
-def _stream_position(main_loop: Any) -> tuple[Any, int | None]:
-    return main_loop.epoch_iterator, getattr(main_loop.data_stream, "epochs_begun", None)
+def _stream_position(main_loop: Any) -> tuple[Any, int | None, list[Any]]:
+    stream = main_loop.data_stream
+    return main_loop.epoch_iterator, getattr(stream, "epochs_begun", None), _rng_states(stream)
 
 
-def _put_stream_back(main_loop: Any, iterator: Any, epochs_begun: int | None) -> None:
+def _put_stream_back(
+    main_loop: Any, iterator: Any, epochs_begun: int | None, rngs: Sequence[Any]
+) -> None:
     main_loop.epoch_iterator = iterator
     if epochs_begun is not None:
         main_loop.data_stream.epochs_begun = epochs_begun
+    # Those of releases up to 0.1.0 are missing.
+    if rngs:
+        for rng, state in zip(_rngs(main_loop.data_stream), rngs, strict=True):
+            set_rng_state(rng, state)
 
 
 _WITH_ANOTHER_STREAM = (
@@ -394,7 +413,7 @@ _WITH_ANOTHER_STREAM = (
 def _begin_epoch_anew(main_loop: Any) -> None:
     status = main_loop.log.status
     status["epoch_started"] = False
-    _put_stream_back(main_loop, None, None)
+    _put_stream_back(main_loop, None, None, [])
     # A stream that is not asked for an epoch by its number counts by itself.
     if getattr(main_loop.data_stream, "epochs_begun", None) is not None:
         main_loop.data_stream.epochs_begun = status["epochs_done"]
@@ -402,20 +421,17 @@ def _begin_epoch_anew(main_loop: Any) -> None:
 
 def _set_stream_state(main_loop: Any, state: Mapping[str, Any]) -> None:
     stream, position = main_loop.data_stream, state["iterator"]
+    iterator = None
     if position is not None:
         iterator = stream.get_epoch_iterator(as_dict=True, epoch=position["epoch"])
         try:
             iterator.set_state(position)
         except ValueError as error:
             raise ValueError(f"{error} {_WITH_ANOTHER_STREAM}") from error
-        main_loop.epoch_iterator = iterator
     elif state["pipeline"] != _pipeline(stream):
         raise ValueError(
             f"the state is of the pipeline {state['pipeline']}, the main loop's stream is of "
             f"{_pipeline(stream)}: {stream!r}. Build the stream with the same data, schemes, "
             f"transformers, arguments and seeds. {_WITH_ANOTHER_STREAM}"
         )
-    else:
-        main_loop.epoch_iterator = None
-    if state["epochs_begun"] is not None:
-        stream.epochs_begun = state["epochs_begun"]
+    _put_stream_back(main_loop, iterator, state["epochs_begun"], state.get("rngs", []))

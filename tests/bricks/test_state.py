@@ -7,6 +7,9 @@ from aesara import tensor
 from bricks import xla
 from bricks.monitoring import AggregationBuffer
 from bricks.state import get_state, named_extensions, parameter_path, set_state
+from fuel_data.datasets import IndexableDataset
+from fuel_data.schemes import ShuffledScheme
+from fuel_data.streams import DataStream
 
 WEIGHTS = "/mlp/linear_0.W"
 VELOCITY = "algorithm/step_rule.velocity[/mlp/linear_0.W]"
@@ -221,6 +224,39 @@ def test_between_epochs_the_stream_is_put_before_the_next_one():
 
     assert second.epoch_iterator is None
     assert second.data_stream.epochs_begun == 2
+
+
+def shuffled():
+    dataset = IndexableDataset({"x": numpy.arange(10)})
+    return DataStream(dataset, ShuffledScheme(10, 2, rng=numpy.random.RandomState(4)))
+
+
+def orders(stream, num_epochs):
+    return [[x.tolist() for x, in stream] for _ in range(num_epochs)]
+
+
+def test_between_epochs_generators_that_were_handed_in_stay_where_they_are():
+    expected = orders(shuffled(), 3)
+    first, second = Loop(0), Loop(5)
+    first.data_stream, second.data_stream = shuffled(), shuffled()
+    first.epoch_iterator = second.epoch_iterator = None
+    orders(first.data_stream, 1)
+
+    set_state(second, get_state(first), parts=["stream"])
+
+    assert orders(second.data_stream, 2) == expected[1:]
+
+
+def test_generators_of_a_loop_that_refuses_its_state_stay_where_they_are():
+    first, second = Loop(0), LoopThatRefuses("log")
+    first.data_stream, second.data_stream = shuffled(), shuffled()
+    first.epoch_iterator = second.epoch_iterator = None
+    orders(first.data_stream, 1)
+
+    with pytest.raises(ValueError):
+        set_state(second, get_state(first), parts=["stream", "log"])
+
+    assert orders(second.data_stream, 2) == orders(shuffled(), 2)
 
 
 def test_another_pipeline_is_refused_between_epochs():

@@ -16,7 +16,7 @@ import numpy
 from aesara.compile.sharedvalue import SharedVariable
 
 from bricks.annotations import get_annotations
-from fuel_data.randomness import rng_state, set_rng_state
+from fuel_data.randomness import rng_states, rngs_of_stream, set_rng_states
 from fuel_data.utils.names import nearest_name
 
 ARRAY_PARTS = ("parameters", "persistent", "algorithm")
@@ -369,17 +369,8 @@ def _get_stream_state(main_loop: Any) -> dict[str, Any]:
         "pipeline": _pipeline(stream) if iterator is None else None,
         "epochs_begun": getattr(stream, "epochs_begun", None),
         # Within an epoch they are in the position of the iterator.
-        "rngs": _rng_states(stream) if iterator is None else [],
+        "rngs": rng_states(rngs_of_stream(stream)) if iterator is None else [],
     }
-
-
-def _rng_states(stream: Any) -> list[Any]:
-    """Give the states of the generators that a user handed in, which go on from epoch to epoch."""
-    return [rng_state(rng) for rng in _rngs(stream)]
-
-
-def _rngs(stream: Any) -> list[Any]:
-    return stream.all_rngs() if hasattr(stream, "all_rngs") else []
 
 
 def _pipeline(stream: Any) -> str | None:
@@ -389,7 +380,8 @@ def _pipeline(stream: Any) -> str | None:
 
 def _stream_position(main_loop: Any) -> tuple[Any, int | None, list[Any]]:
     stream = main_loop.data_stream
-    return main_loop.epoch_iterator, getattr(stream, "epochs_begun", None), _rng_states(stream)
+    rngs = rng_states(rngs_of_stream(stream))
+    return main_loop.epoch_iterator, getattr(stream, "epochs_begun", None), rngs
 
 
 def _put_stream_back(
@@ -400,8 +392,7 @@ def _put_stream_back(
         main_loop.data_stream.epochs_begun = epochs_begun
     # Those of releases up to 0.1.0 are missing.
     if rngs:
-        for rng, state in zip(_rngs(main_loop.data_stream), rngs, strict=True):
-            set_rng_state(rng, state)
+        set_rng_states(rngs_of_stream(main_loop.data_stream), rngs)
 
 
 _WITH_ANOTHER_STREAM = (

@@ -18,7 +18,14 @@ from fuel_data.iterator import (
     height_over,
     restarting,
 )
-from fuel_data.randomness import Rng, rng_state, rngs_of, set_rng_state
+from fuel_data.randomness import (
+    Rng,
+    rng_state,
+    rng_states,
+    rngs_of,
+    set_rng_state,
+    set_rng_states,
+)
 from fuel_data.reports import Report, draw, report_on
 from fuel_data.requests import IterationScheme, open_requests, scheme_rngs
 from fuel_data.utils.arguments import whole_number
@@ -254,7 +261,7 @@ class AbstractDataStream(NamedKeywords, ABC):
             "format": FORMAT,
             "pipeline": self.digest(),
             "epoch": self.epochs_begun,
-            "rngs": [rng_state(rng) for rng in self.all_rngs()],
+            "rngs": rng_states(self.all_rngs()),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -271,8 +278,7 @@ class AbstractDataStream(NamedKeywords, ABC):
             If it is of another format or another pipeline.
         """
         check_state(self, state, "rngs")
-        for rng, rng_before in zip(self.all_rngs(), state["rngs"], strict=True):
-            set_rng_state(rng, rng_before)
+        set_rng_states(self.all_rngs(), state["rngs"])
         self.epochs_begun = state["epoch"]
 
     def all_rngs(self) -> list[Rng]:
@@ -318,7 +324,7 @@ class AbstractDataStream(NamedKeywords, ABC):
         read: 5 items, 5 examples, the whole epoch
         x: int64, shape (), 0 to 4, axes not labelled
         """
-        before = [rng_state(rng) for rng in self.all_rngs()]
+        before = rng_states(self.all_rngs())
         begun = self.epochs_begun
         iterator = restarting(self, epoch)()
         try:
@@ -327,8 +333,7 @@ class AbstractDataStream(NamedKeywords, ABC):
             if hasattr(iterator, "close"):
                 iterator.close()
             self.epochs_begun = begun
-            for rng, rng_before in zip(self.all_rngs(), before, strict=True):
-                set_rng_state(rng, rng_before)
+            set_rng_states(self.all_rngs(), before)
 
     def __repr__(self) -> str:
         children = ", ".join(map(repr, self._children()))

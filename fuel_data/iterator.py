@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from fuel_data import fuels_way
-from fuel_data.randomness import Rng, generator, key, rng_state, set_rng_state
+from fuel_data.randomness import Rng, generator, key, rng_states, set_rng_states
 from fuel_data.requests import PositionedScheme, scheme_rngs
 from fuel_data.state import is_plain, split_arrays
 
@@ -386,9 +386,8 @@ class DataIterator:
                 self._note_position(stage)
             else:
                 stage.set_position(self._position)
-                states = self._position.get("generators", ())
-                for rng, state in zip(rngs, states, strict=False):
-                    set_rng_state(rng, state)
+                if "generators" in self._position:
+                    set_rng_states(rngs, self._position["generators"])
             for _ in range(self._since):
                 next(stage)
         except StopIteration:
@@ -407,7 +406,7 @@ class DataIterator:
     def _note_position(self, stage: Any) -> None:
         self._position, self._since = stage.get_position(), 0
         if self._shared:
-            self._position["generators"] = [rng_state(rng) for rng in self._shared]
+            self._position["generators"] = rng_states(self._shared)
         if self._may_repeat:
             self._may_repeat = is_plain(self._position)
 

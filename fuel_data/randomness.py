@@ -16,7 +16,7 @@ import hashlib
 import sys
 import types
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -345,6 +345,61 @@ def set_rng_state(rng: Rng, state: dict[str, Any]) -> None:
         rng.set_state(restored)
     else:
         rng.bit_generator.state = restored
+
+
+def rng_states(rngs: Iterable[Rng]) -> list[dict[str, Any]]:
+    """Give the states of several generators as plain data.
+
+    Parameters
+    ----------
+    rngs : iterable of RandomState or Generator
+        The generators.
+
+    Returns
+    -------
+    list of dict
+        See `rng_state`.
+    """
+    return [rng_state(rng) for rng in rngs]
+
+
+def set_rng_states(rngs: Sequence[Rng], states: Sequence[dict[str, Any]]) -> None:
+    """Put several generators where others were.
+
+    Parameters
+    ----------
+    rngs : sequence of RandomState or Generator
+        The generators.
+    states : sequence of dict
+        From `rng_states`.
+
+    Raises
+    ------
+    ValueError
+        If they are of more or fewer generators, or of another kind.
+    """
+    if len(rngs) != len(states):
+        raise ValueError(
+            f"rng: the states are of {len(states)} generators, and {len(rngs)} are drawn from. "
+            "Build the stream as it was when they were saved."
+        )
+    for rng, state in zip(rngs, states, strict=True):
+        set_rng_state(rng, state)
+
+
+def rngs_of_stream(stream: Any) -> list[Rng]:
+    """Give the generators with a memory of a stream, which may be of any class.
+
+    Parameters
+    ----------
+    stream : AbstractDataStream, or another with `get_epoch_iterator`
+        The stream.
+
+    Returns
+    -------
+    list of RandomState or Generator, or what stands for them
+    """
+    return stream.all_rngs() if hasattr(stream, "all_rngs") else []
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from fuel_data.randomness import Rng, is_rng, key, permutation, rng_state, set_rng_state
+from fuel_data.randomness import Rng, is_rng, key, permutation, rng_states, set_rng_states
 from fuel_data.requests import (
     IterationScheme,
     PositionedScheme,
@@ -377,7 +377,7 @@ class _ConcatenatedRequests:
     def get_position(self) -> dict[str, Any]:
         position = {"scheme": self.number, "requests": self._requests.get_position()}
         # Those of other parts have been drawn from already in this epoch, or will be.
-        rngs = [rng_state(rng) for rng in scheme_rngs(self.scheme)]
+        rngs = rng_states(scheme_rngs(self.scheme))
         return {**position, "rngs": rngs} if rngs else position
 
     def set_position(self, position: dict[str, Any]) -> None:
@@ -385,8 +385,7 @@ class _ConcatenatedRequests:
         self._requests.set_position(position["requests"])
         # Positions of version 0.1.0 have none.
         if "rngs" in position:
-            for rng, rng_before in zip(scheme_rngs(self.scheme), position["rngs"], strict=True):
-                set_rng_state(rng, rng_before)
+            set_rng_states(scheme_rngs(self.scheme), position["rngs"])
 
 
 def cross_validation(

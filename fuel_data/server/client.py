@@ -6,7 +6,7 @@ from typing import Any
 
 from fuel_data.axes import AxisLabels, of_sources
 from fuel_data.iterator import FORMAT, OpaqueStage
-from fuel_data.randomness import rng_state, set_rng_state
+from fuel_data.randomness import rng_states, set_rng_states
 from fuel_data.server.access import Access, OwnServer, RunningServer
 from fuel_data.server.addresses import check_host, default_address
 from fuel_data.server.connection import Connection
@@ -15,12 +15,11 @@ from fuel_data.server.protocol import (
     HEARTBEAT,
     HEARTBEATS,
     PROTOCOL_VERSION,
-    check_seconds,
 )
 from fuel_data.server.recipe import Recipe
 from fuel_data.server.server import address_of
 from fuel_data.streams import AbstractDataStream
-from fuel_data.utils.arguments import whole_number
+from fuel_data.utils.arguments import number_of_seconds, whole_number
 
 
 def serve(recipe: str, /, **arguments: Any) -> "ServerDataStream":
@@ -134,8 +133,8 @@ class ServerDataStream(AbstractDataStream):
             "axis_labels": axis_labels,
         }
         self._hwm = whole_number("ServerDataStream", "hwm", hwm, least=1)
-        timeout = check_seconds("ServerDataStream", "timeout", timeout, 0, math.inf)
-        heartbeat = check_seconds("ServerDataStream", "heartbeat", heartbeat, *HEARTBEATS)
+        timeout = number_of_seconds("ServerDataStream", "timeout", timeout, 0, math.inf)
+        heartbeat = number_of_seconds("ServerDataStream", "heartbeat", heartbeat, *HEARTBEATS)
         self._access: Access
         if recipe is None:
             if arguments is not None:
@@ -390,8 +389,7 @@ class ServedStage(OpaqueStage):
     def _go_to(self, message: dict[str, Any]) -> None:
         self._position = message["state"]["position"]
         self._index = message["state"]["index"]
-        for rng, state in zip(self.stream.all_rngs(), message["rngs"], strict=True):
-            set_rng_state(rng, state)
+        set_rng_states(self.stream.all_rngs(), message["rngs"])
 
     def _try(self, action: Callable[[], Any]) -> Any:
         """Do something with the server, and again with the next one if it dies over it."""
@@ -418,7 +416,7 @@ class ServedStage(OpaqueStage):
         connection = self._connection = self.stream._connect()
         state = rngs = None
         if self._position is None:
-            rngs = [rng_state(rng) for rng in self.stream.all_rngs()]
+            rngs = rng_states(self.stream.all_rngs())
         else:
             state = {
                 "format": FORMAT,

@@ -13,8 +13,7 @@ import zmq
 
 from fuel_data.abstract import makes_own_iterators
 from fuel_data.iterator import DataIterator
-from fuel_data.randomness import rng_state, set_rng_state
-from fuel_data.server.protocol import rngs_of_stream
+from fuel_data.randomness import rng_states, rngs_of_stream, set_rng_states
 from fuel_data.server.wire import pack, unpack
 
 STOP = b"stop"
@@ -122,8 +121,7 @@ class _Session:
         try:
             self._rngs = rngs_of_stream(self._stream)
             if order["rngs"] is not None:
-                for rng, state in zip(self._rngs, order["rngs"], strict=True):
-                    set_rng_state(rng, state)
+                set_rng_states(self._rngs, order["rngs"])
             self._iterator = self._begin(order["epoch"], order["branch"])
             if order["state"] is not None:
                 self._iterator.set_state(order["state"])
@@ -139,8 +137,7 @@ class _Session:
         return DataIterator(self._stream, epoch=epoch, branch=branch)
 
     def _standing(self) -> dict[str, Any]:
-        rngs = [rng_state(rng) for rng in self._rngs]
-        return {"state": self._iterator.get_state(), "rngs": rngs}
+        return {"state": self._iterator.get_state(), "rngs": rng_states(self._rngs)}
 
     def give(self, number: int) -> None:
         self.credits = min(self.credits + number, self._hwm)

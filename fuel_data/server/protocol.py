@@ -63,12 +63,11 @@ The client learns it from the socket's monitor; the server, when it cannot send 
 more. Server and client use the same interval.
 """
 
-import numbers
 from typing import Any
 
 from fuel_data.abstract import height_of
 from fuel_data.axes import labels_of
-from fuel_data.randomness import rng_state
+from fuel_data.randomness import rng_states, rngs_of_stream
 from fuel_data.server.errors import WireError
 
 PROTOCOL_VERSION = 2
@@ -106,25 +105,10 @@ def describe_stream(stream: Any) -> dict[str, Any]:
         "num_batches": stream.num_batches,
         "num_examples": stream.num_examples,
         "height": height_of(stream),
-        "rngs": [rng_state(rng) for rng in rngs_of_stream(stream)],
+        "rngs": rng_states(rngs_of_stream(stream)),
         "digest": stream.digest(),
         "pipeline": repr(stream),
     }
-
-
-def rngs_of_stream(stream: Any) -> list[Any]:
-    """Give the generators with a memory of a stream, which may be of any class.
-
-    Parameters
-    ----------
-    stream : AbstractDataStream, or another with `get_epoch_iterator`
-        What is served.
-
-    Returns
-    -------
-    list of RandomState or Generator, or what stands for them
-    """
-    return stream.all_rngs() if hasattr(stream, "all_rngs") else []
 
 
 Fields = dict[str, dict[str, tuple[type, ...]]]
@@ -200,39 +184,6 @@ def check_message(message: Any, known: Fields) -> dict[str, Any]:
         if not isinstance(value, types) or (isinstance(value, int) and value < 0):
             raise WireError(f"the field {field!r} of {kind!r} is missing or wrong.")
     return message
-
-
-def check_seconds(who: str, name: str, value: Any, least: float, most: float) -> float:
-    """Refuse what is no time.
-
-    Parameters
-    ----------
-    who : str
-        Whose argument it is, for the error.
-    name : str
-        Name of the argument, for the error.
-    value : object
-        What the user handed in.
-    least, most : float
-        Between what it must lie.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Raises
-    ------
-    ValueError
-        If it is none: NaN, text, a bool, or not between them.
-    """
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise ValueError(
-            f"{who}: `{name}` must be a number of seconds from {least:g} to {most:g}; got "
-            f"{value!r}."
-        )
-    return float(value)
 
 
 def set_heartbeat(socket: Any, heartbeat: float) -> None:

@@ -36,12 +36,11 @@ from fuel_data.server.protocol import (
     MAX_HELLO,
     PROTOCOL_VERSION,
     check_message,
-    check_seconds,
     describe_stream,
     set_heartbeat,
 )
 from fuel_data.server.wire import pack, unpack
-from fuel_data.utils.arguments import whole_number
+from fuel_data.utils.arguments import number_of_seconds, whole_number
 from fuel_data.utils.files import atomic_write
 
 logger = logging.getLogger(__name__)
@@ -160,7 +159,7 @@ class Server:
         heartbeat: float = HEARTBEAT,
         is_own: bool = False,
     ) -> None:
-        self._heartbeat = check_seconds("start_server", "heartbeat", heartbeat, *HEARTBEATS)
+        self._heartbeat = number_of_seconds("start_server", "heartbeat", heartbeat, *HEARTBEATS)
         self._path: Path | None = None
         self._token_file: TokenFile | None = None
         address = check_address(default_address() if address is None else address)

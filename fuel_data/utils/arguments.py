@@ -1,5 +1,6 @@
-"""What a user hands in where a whole number, or a yes or no, belongs."""
+"""What a user hands in where a whole number, a time, or a yes or no belongs."""
 
+import numbers
 import operator
 import reprlib
 from typing import Any
@@ -73,6 +74,39 @@ def as_whole_number(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def number_of_seconds(who: str, name: str, value: Any, least: float, most: float) -> float:
+    """Make a float of an argument that must be a time in seconds.
+
+    Parameters
+    ----------
+    who : str
+        Whose argument it is, for the error.
+    name : str
+        Name of the argument, for the error.
+    value : object
+        What the user handed in.
+    least, most : float
+        Between what it must lie.
+
+    Returns
+    -------
+    float
+        The argument.
+
+    Raises
+    ------
+    ValueError
+        If it is none: NaN, text, a bool, or not between them.
+    """
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise ValueError(
+            f"{who}: `{name}` must be a number of seconds from {least:g} to {most:g}; got "
+            f"{value!r}."
+        )
+    return float(value)
 
 
 def seed_number(who: str, seed: Any) -> int:

@@ -232,7 +232,7 @@ def shuffled():
 
 
 def orders(stream, num_epochs):
-    return [[x.tolist() for x, in stream] for _ in range(num_epochs)]
+    return [[x.tolist() for (x,) in stream] for _ in range(num_epochs)]
 
 
 def test_between_epochs_generators_that_were_handed_in_stay_where_they_are():

@@ -55,7 +55,8 @@ def digest_source(dataset: h5py.Dataset) -> str:
         if not values.dtype.hasobject:
             content.update(values.tobytes())
             continue
-        content.update(_joined(values.ravel()))
+        for item in values.ravel():
+            content.update(_joined([item]))
     return content.hexdigest()
 
 

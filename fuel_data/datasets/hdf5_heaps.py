@@ -100,8 +100,8 @@ def check_lengths(dataset: h5py.Dataset) -> None:
     Parameters
     ----------
     dataset : h5py.Dataset
-        Any data set of an open file. Only those in one piece are looked at, in files
-        whose addresses and lengths have eight bytes each.
+        Any data set of an open file. Only those in one piece are looked at, in files whose
+        addresses and lengths have eight bytes each.
 
     Raises
     ------

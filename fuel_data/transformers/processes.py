@@ -13,12 +13,11 @@ class MultiProcessing(Transformer):
     """Read the stream below ahead, in a process in the background.
 
     It gives exactly what the stream below gives, in its order, and resumes at any item: the
-    position is that of the stream below, and what was read ahead is read again. It may be put in
-    or left out when a run goes on. The process begins
-    when the first epoch does, as a new interpreter to which the stream is sent by pickle. It ends
-    with `close`, when the stream is forgotten, or with this process, however that ends; if it is
-    killed, another one takes its place. An error of the stream below comes where its item would
-    have, with its traceback.
+    position is that of the stream below, and what was read ahead is read again. It may be put in or
+    left out when a run goes on. The process begins when the first epoch does, as a new interpreter
+    to which the stream is sent by pickle. It ends with `close`, when the stream is forgotten, or
+    with this process, however that ends; if it is killed, another one takes its place. An error of
+    the stream below comes where its item would have, with its traceback.
 
     To let the process build the stream itself, from a file, see `fuel_data.server.serve`.
 
